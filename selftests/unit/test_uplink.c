@@ -155,9 +155,14 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
 }
 
 static int no_recv;	/* error of the next recv(), 0: none */
+static uint8_t *recv_end;	/* end of the uplink's buffer, which is longer than those of the test */
 
 ssize_t recv(int fd, void *bytes, size_t len, int flags)
 {
+	if (len > 10 * FRAME_MAX) {
+		assert_true(!recv_end || recv_end == (uint8_t *)bytes + len);
+		recv_end = (uint8_t *)bytes + len;
+	}
 	if (!no_recv)
 		return returned(syscall(SYS_recvfrom, fd, bytes, len, flags, NULL, NULL), EAGAIN);
 	errno = no_recv;
@@ -210,6 +215,7 @@ int socket(int family, int type, int protocol)
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
+	assert_true(op != EPOLL_CTL_ADD || fcntl(fd, F_GETFD) >= 0);
 	if (op != EPOLL_CTL_ADD || !wrong.watch)
 		return syscall(SYS_epoll_ctl, epfd, op, fd, event);
 	errno = wrong.watch;
@@ -238,6 +244,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 		.it_value.tv_nsec = new->it_value.tv_sec * 10000000,
 	};
 
+	assert_int_equal(flags, 0);
 	return syscall(SYS_timerfd_settime, fd, flags, wrong.hurry ? &sooner : new, old);
 }
 
@@ -395,6 +402,7 @@ static int open_uplink(struct fixture *f, int i, const struct uplink_spec *spec)
 
 	int err = uplink_open(&host, spec, &f->up[i]);
 
+	recv_end = NULL;
 	for (int fd = 0; fd < FDS; fd++) {
 		if (loop_mod(f->loop, fd, EPOLLIN))
 			continue;

@@ -53,6 +53,7 @@ static struct {
 	struct vfu_msg m;
 	uint8_t *payload;
 	uint8_t out[VFU_MAX_PAYLOAD];
+	unsigned int fds;	/* descriptors before */
 } t;
 
 static void saw(char what)
@@ -165,9 +166,11 @@ static int open_with(const struct vfu_func_ops *with)
 	memset(&t.func, 0, sizeof(t.func));
 	memset(&t.ep, 0xee, sizeof(t.ep));
 	t.func.ops = with;
+	t.func.bus_master = true;	/* as it may have been before */
 	t.func.name = "test";
 	t.func.nvectors = VECTORS;
 	t.func.bar[0].size = BAR0;
+	t.func.bar[5].size = PAGE;
 	return endpoint_init(&t.ep, &t.func);
 }
 
@@ -175,6 +178,7 @@ static int setup_new(void **state)
 {
 	(void)state;
 	memset(&t, 0, sizeof(t));
+	t.fds = descriptors();
 	return open_with(&ops);
 }
 
@@ -190,6 +194,7 @@ static int teardown(void **state)
 	endpoint_detach(&t.ep);
 	endpoint_destroy(&t.ep);
 	free(t.payload);
+	assert_int_equal(descriptors(), t.fds);
 	return 0;
 }
 
@@ -444,7 +449,7 @@ static void test_device_reset(void **state)
 
 static void test_region_info(void **state)
 {
-	static const uint64_t size[] = { BAR0, 0, MSIX_BYTES, 0, 0, 0, 0, 4096, 0 };
+	static const uint64_t size[] = { BAR0, 0, MSIX_BYTES, 0, 0, PAGE, 0, 4096, 0 };
 	struct vfu_region_info in = { .argsz = sizeof(in), .offset = 77, .cap_offset = 7 };
 
 	(void)state;
@@ -597,7 +602,7 @@ static void test_write_multi(void **state)
 	struct {
 		uint64_t n;
 		struct vfu_write_one w[3];
-	} in = { 3, { { { 0, 0, 4 }, { 1, 2, 3, 4 } }, { { 0, 5, 4 }, { 0 } },
+	} in = { 3, { { { 0, 0, 4 }, { 1, 2, 3, 4 } }, { { 0, 4, 4 }, { 0 } },
 		      { { 8, 0, 8 }, { 1, 2, 3, 4, 5, 6, 7, 8 } } } };
 
 	(void)state;
@@ -738,6 +743,10 @@ static void test_irq_delivery(void **state)
 	int fd[VECTORS], again;
 
 	(void)state;
+	for (unsigned int i = 0; i < VECTORS; i++)
+		assert_int_equal(t.ep.msix.vector[i].fd, -1);
+	assert_false(t.func.bus_master);
+	vfu_irq(&t.func, 0);
 	vfu_irq(&t.func, 1);
 	vfu_irq(&t.func, VECTORS);
 	assign(fd, 0, VECTORS);
@@ -746,7 +755,7 @@ static void test_irq_delivery(void **state)
 	command_register(PCI_COMMAND_MASTER);
 	expect_seen("M");
 	for (unsigned int i = 0; i < VECTORS; i++)
-		assert_int_equal(fired(fd[i]), i == 1);
+		assert_int_equal(fired(fd[i]), i < 2);
 	vfu_irq(&t.func, 2);
 	vfu_irq(&t.func, 2);
 	assert_int_equal(fired(fd[2]), 2);
@@ -785,7 +794,7 @@ static int memory(void)
 	return fd;
 }
 
-/* An eventfd whose counter is full has a waiting interrupt already: nothing is lost. */
+/* An eventfd whose counter is full has a waiting interrupt already: none is lost. */
 static void test_irq_full(void **state)
 {
 	const uint64_t most = UINT64_MAX - 1;
@@ -799,8 +808,17 @@ static void test_irq_full(void **state)
 	vfu_irq(&t.func, 0);
 	lines_end("");
 	assert_true(fired(fd) == most);
+	lines_begin();
+	errno = EPERM;		/* of an earlier call */
 	vfu_irq(&t.func, 0);
+	lines_end("");
 	assert_int_equal(fired(fd), 1);
+	/* an interrupt that cannot be delivered */
+	lines_begin();
+	close(t.ep.msix.vector[0].fd);
+	vfu_irq(&t.func, 0);
+	lines_end("ornicd: warning: interrupt lost: eventfd: Bad file descriptor\n");
+	t.ep.msix.vector[0].fd = -1;
 	close(fd);
 }
 
@@ -818,8 +836,10 @@ static void test_memory_not_shared(void **state)
 			assert_int_equal(dma_map(0, PAGE, 0, VFU_DMA_F_READ, &mem, 1), 0);
 		lines_begin();
 		command_register(PCI_COMMAND_MASTER);
-		command_register(0);
 		lines_end(shared ? "" : warning);
+		lines_begin();
+		command_register(0);
+		lines_end("");
 	}
 	close(mem);
 }
@@ -852,6 +872,7 @@ static void test_irq_disable(void **state)
 	(void)state;
 	assign(fd, 0, VECTORS);
 	vfu_irq(&t.func, 0);
+	vfu_irq(&t.func, VECTORS - 1);
 	assert_int_equal(set_irqs(irqs(VFU_SET_F_NONE, 0, 0)), 0);
 	command_register(PCI_COMMAND_MASTER);
 	vfu_irq(&t.func, 1);
