@@ -997,6 +997,9 @@ static void test_dma(void **state)
 	assert_true(gpa_write(t.func.gpa, 0x30000, &word, 4) < 0);
 	assert_int_equal(gpa_write(t.func.gpa, 0x40000, &word, 4), 0);
 	assert_true(gpa_read(t.func.gpa, 0x40000, &got, 4) < 0);
+	assert_int_equal(dma_map(0x70000, PAGE, 0, rw, NULL, 0), 0);
+	assert_true(t.ep.shared_memory);
+	assert_int_equal(dma_unmap_request(0x70000, PAGE, 0), 0);
 	assert_int_equal(dma_map(0x60000, PAGE, 0, 0, fd, 1), 0);
 	assert_true(gpa_write(t.func.gpa, 0x60000, &word, 4) < 0);
 	assert_true(gpa_read(t.func.gpa, 0x60000, &got, 4) < 0);
