@@ -379,6 +379,20 @@ static void test_receiver_deleted(void **state)
 	assert_int_equal(f->end[3].got, 1);
 }
 
+/* A receiver that was found is not searched again, although its address is another one now. */
+static void test_receiver_found(void **state)
+{
+	struct fixture *f = *state;
+	struct packet *p = make(f, mac[1], mac[0]);
+
+	switch_find(f->end[0].port, p);
+	assert_int_equal(switch_port_set_mac(f->end[1].port, unknown), 0);
+	switch_send(f->end[0].port, p);
+	switch_drain(f->sw);
+	for (int i = 0; i < PORTS; i++)
+		assert_int_equal(f->end[i].got, i == 1);
+}
+
 static void test_free_drops_queue(void **state)
 {
 	struct fixture *f = *state;
@@ -591,6 +605,7 @@ int main(void)
 		TEST(test_answer_while_delivering),
 		TEST(test_port_deleted_with_packets_queued),
 		TEST(test_receiver_deleted),
+		TEST(test_receiver_found),
 		TEST(test_free_drops_queue),
 		TEST(test_observer),
 		TEST(test_lost),

@@ -175,11 +175,11 @@ static void test_large_bar(void **state)
 	struct vfu_func f = function(0);
 
 	(void)state;
-	f.bar[0].size = 8ull << 30;
+	f.bar[0] = (struct vfu_bar) { 8ull << 30, VFU_BAR_64 | VFU_BAR_PREFETCH };
 	assert_int_equal(pci_init(&cfg, &f), 0);
 	put(PCI_BASE_ADDRESS_0, 4, ONES);
 	put(PCI_BASE_ADDRESS_1, 4, ONES);
-	assert_int_equal(get(PCI_BASE_ADDRESS_0, 4), PCI_BASE_ADDRESS_MEM_TYPE_64);
+	assert_int_equal(get(PCI_BASE_ADDRESS_0, 4), 0xc);
 	assert_int_equal(get(PCI_BASE_ADDRESS_1, 4), 0xfffffffe);
 }
 
@@ -330,10 +330,11 @@ static void test_power(void **state)
 	assert_false(pci_d3hot(&cfg));
 }
 
-/* One write may change bus mastering and the power state. */
+/* One write may change bus mastering and the power state, and request a reset. */
 static void test_both(void **state)
 {
 	const uint32_t ctrl = capability(PCI_CAP_ID_PM) + PCI_PM_CTRL;
+	const uint32_t ctl = capability(PCI_CAP_ID_EXP) + PCI_EXP_DEVCTL;
 	uint8_t bytes[256];
 
 	(void)state;
@@ -342,8 +343,14 @@ static void test_both(void **state)
 	bytes[ctrl] |= 3;
 	assert_int_equal(pci_write(&cfg, 0, bytes, ctrl + 1), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
 	assert_true(pci_bus_master(&cfg) && pci_d3hot(&cfg));
+	pci_read(&cfg, 0, bytes, sizeof(bytes));
 	bytes[ctrl] &= ~3;
 	assert_int_equal(pci_write(&cfg, 0, bytes, ctrl + 1), PCI_EVENT_POWER | PCI_EVENT_ENABLE);
+	bytes[PCI_COMMAND] = 0;
+	bytes[ctrl] |= 3;
+	bytes[ctl + 1] |= PCI_EXP_DEVCTL_BCR_FLR >> 8;
+	assert_int_equal(pci_write(&cfg, 0, bytes, sizeof(bytes)),
+			 PCI_EVENT_POWER | PCI_EVENT_ENABLE | PCI_EVENT_FLR);
 }
 
 /* A single bit requests a reset, in a write of any width that covers it. */

@@ -542,6 +542,10 @@ static void test_find(void **state)
 	p.vlan = false;
 	switch_find(f->end[B].port, &p);
 	assert_ptr_equal(p.to, f->end[A].port);
+	/* no tag is no VLAN, not VLAN 1 */
+	switch_port_set_vlan(f->end[OTHER].port, 1);
+	switch_find(f->end[TRUNK].port, &p);
+	assert_null(p.to);
 }
 
 /* struct holder - an injected fault that holds all packets of one direction */
