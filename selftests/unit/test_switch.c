@@ -207,17 +207,27 @@ static void test_learned_age(void **state)
 	fake_seconds = 0;
 }
 
-/* Advance @mac to the next address in the same bucket: the hash is that of switch.c. */
-static void next_of_bucket(uint8_t mac[6])
+/* Return the bucket of @mac, whose hash is that of switch.c. */
+static uint32_t bucket(const uint8_t mac[6])
 {
-	uint64_t was = 0, v = 0;
+	uint64_t v = 0;
 
-	memcpy(&was, mac, 6);
+	memcpy(&v, mac, 6);
+	return (v * 0x9e3779b97f4a7c15ull >> 40) % 1024;
+}
+
+/* Advance @mac to the next address in that bucket. */
+static void next_of(uint32_t want, uint8_t mac[6])
+{
 	do {
 		for (int i = 2; i < 6 && !++mac[i]; i++)
 			;
-		memcpy(&v, mac, 6);
-	} while ((v * 0x9e3779b97f4a7c15ull >> 40 ^ was * 0x9e3779b97f4a7c15ull >> 40) % 1024);
+	} while (bucket(mac) != want);
+}
+
+static void next_of_bucket(uint8_t mac[6])
+{
+	next_of(bucket(mac), mac);
 }
 
 /* A bucket has room for four: the address that was silent for the longest time is replaced. */
@@ -255,6 +265,26 @@ static void test_oldest_is_forgotten(void **state)
 	for (int i = 7; i < 10; i++)
 		assert_int_equal(send_from(f, 0, all[i], mac[0]), 1 << 3);
 	fake_seconds = 0;
+}
+
+/* The address of a group or a device, as a source, displaces none in its bucket. */
+static void test_no_displacement(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t all[5][6] = { { 2, 7 } }, multicast[6] = { 3, 7 };
+
+	for (int i = 1; i < 5; i++) {
+		memcpy(all[i], all[i - 1], 6);
+		next_of_bucket(all[i]);
+	}
+	next_of(bucket(all[0]), multicast);
+	assert_int_equal(switch_port_set_mac(f->end[1].port, all[4]), 0);
+	for (int i = 0; i < 4; i++)
+		send_from(f, 3, mac[0], all[i]);
+	send_from(f, 2, mac[0], multicast);
+	send_from(f, 2, mac[0], all[4]);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(send_from(f, 0, all[i], mac[0]), i < 4 ? 1 << 3 : 1 << 1);
 }
 
 static void test_learned_port_deleted(void **state)
@@ -595,6 +625,7 @@ int main(void)
 		TEST(test_similar_addresses),
 		TEST(test_learned_age),
 		TEST(test_oldest_is_forgotten),
+		TEST(test_no_displacement),
 		TEST(test_learned_port_deleted),
 		TEST(test_devices_are_not_learned),
 		TEST(test_group_source_is_not_learned),

@@ -307,6 +307,8 @@ static void test_bus_master(void **state)
 	assert_int_equal(put(PCI_COMMAND, 2, PCI_COMMAND_MASTER), 0);
 	assert_int_equal(put(PCI_COMMAND, 1, 0), PCI_EVENT_ENABLE);
 	assert_false(pci_bus_master(&cfg));
+	assert_int_equal(put(PCI_COMMAND, 1, ONES), PCI_EVENT_ENABLE);
+	assert_int_equal(get(PCI_COMMAND, 2), 0x46);	/* the other byte is not written */
 }
 
 /* D1 and D2 do not exist: the state stays unchanged. */
@@ -364,7 +366,7 @@ static void test_flr(void **state)
 	assert_int_equal(put(ctl + 1, 1, PCI_EXP_DEVCTL_BCR_FLR >> 8), PCI_EVENT_FLR);
 	assert_int_equal(put(ctl - 1, 4, PCI_EXP_DEVCTL_BCR_FLR << 8), PCI_EVENT_FLR);
 	assert_int_equal(put(ctl, 4, PCI_EXP_DEVCTL_BCR_FLR), PCI_EVENT_FLR);
-	assert_int_equal(put(ctl, 1, 0xff), 0);
+	assert_int_equal(put(ctl, 1, 0xffff), 0);
 	assert_int_equal(put(ctl + 2, 2, ONES), 0);
 	assert_int_equal(put(ctl, 2, 0xffff & ~PCI_EXP_DEVCTL_BCR_FLR), 0);
 }
