@@ -834,6 +834,7 @@ static void note_drop(void *arg, const struct switch_port *port, enum switch_way
 	assert_string_equal(switch_port_name(port), "b");
 	assert_int_equal(way, SWITCH_OUT);
 	assert_int_equal(p->frame.len, 100);
+	assert_int_equal(p->psn, 0);		/* which such a frame does not have */
 	f->lost++;
 	f->why = note;
 }

@@ -62,6 +62,11 @@ static void got(void *arg, const struct packet *p)
 	struct end *e = arg;
 
 	assert_int_equal(e->len, 0);
+	if (p->kind == PACKET_ETHERNET && p->frame.len) {
+		assert_int_equal(p->nseg, 1);
+		assert_ptr_equal(p->seg[0].ptr, p->frame.ptr);
+		assert_int_equal(p->seg[0].len, p->frame.len);
+	}
 	e->packet = *p;
 	seg_copy_out(e->payload, p->seg, p->nseg, 0, p->len);
 	e->len = bytes_of(p, e->frame);
@@ -243,6 +248,7 @@ static void test_from_outside(void **state)
 		assert_int_equal(send_from(f, TRUNK, form, 20), 1 << OTHER | 1 << TRUNK2);
 		expect(f, OTHER, form, UNTAGGED);
 		assert_int_equal(send_from(f, TRUNK, form, 30), 1 << TRUNK2);
+		assert_int_equal(send_from(f, TRUNK, form, 11), 1 << TRUNK2);
 		assert_int_equal(send_from(f, TRUNK, form, UNTAGGED), 1 << TRUNK2);
 		assert_int_equal(send_from(f, TRUNK, form, 0x2000), 1 << TRUNK2);
 		expect(f, TRUNK2, form, 0x2000);
@@ -697,10 +703,10 @@ static void test_lengths(void **state)
 
 	(void)state;
 	for (uint32_t len = 0; len <= FRAMES_MAX_BYTES; len++) {
-		bool tagged = len % 2 && len >= ETH_BYTES + VLAN_BYTES;
+		bool type = len % 3 != 1, tagged = type && len >= ETH_BYTES + VLAN_BYTES;
 		uint32_t body = len - 12 - tagged * VLAN_BYTES;
 
-		be16_put(bytes + 12, tagged ? ETHERTYPE_VLAN : 0);
+		be16_put(bytes + 12, type ? ETHERTYPE_VLAN : 0);
 		p.len = len;
 		p.seg[0] = (struct seg) { bytes, len };
 		for (int id = 0; id <= 7; id += 7) {
@@ -711,6 +717,9 @@ static void test_lengths(void **state)
 			assert_int_equal(vlan_retag(&c, &p, id), fits);
 			if (fits)
 				assert_int_equal(c.packet.len, want < 60 ? 60 : want);
+			if (fits && body >= 2)
+				assert_int_equal(be16_get(c.frame + 12), id || (type && !tagged) ?
+						 ETHERTYPE_VLAN : 0);
 			for (uint32_t i = want; fits && i < 60; i++)
 				assert_int_equal(c.frame[i], 0);
 		}
