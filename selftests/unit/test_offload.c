@@ -394,6 +394,26 @@ static void test_short_sctp(void **state)
 	}
 }
 
+/* Options that end behind the packet: it has no SCTP header, and gets the sum that is requested. */
+static void test_options_before_sctp(void **state)
+{
+	const struct what w = { .ipv6 = true, .options = 2, .proto = IPPROTO_SCTP, .sum = true,
+				.payload = payload, .len = 20 };
+	uint8_t frame[150], copy[150];
+	struct where at = build(&w, frame);
+	struct virtio_net_hdr vh = { .flags = NEEDS_CSUM, .csum_start = at.l4, .csum_offset = 8 };
+	struct offload o;
+
+	(void)state;
+	for (uint32_t n = 0; n < at.l4 - at.l3 - 40; n++) {
+		be16_put(frame + at.l3 + 4, n);
+		memcpy(copy, frame, at.len);
+		assert_int_equal(offload_begin(&o, &vh, copy, at.len), OFFLOAD_WHOLE);
+		memcpy(copy + at.l4 + 8, frame + at.l4 + 8, 2);
+		assert_memory_equal(copy, frame, at.len);
+	}
+}
+
 /* ---- invalid requests -------------------------------------------------------- */
 
 /* The length in the IP header is 0x1010. */
@@ -676,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_sctp),
 		cmocka_unit_test(test_short_sctp),
+		cmocka_unit_test(test_options_before_sctp),
 		cmocka_unit_test(test_bad_description),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_bad_headers),
