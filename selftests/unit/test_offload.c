@@ -484,6 +484,10 @@ static void test_too_many(void **state)
 	refused(frame, &vh, at.len);
 	vh.gso_size = 1;
 	refused(frame, &vh, at.len);
+	w.len--;
+	at = build(&w, frame);
+	vh.gso_size = 2;
+	assert_int_equal(offload_begin(&(struct offload) {}, &vh, frame, at.len), OFFLOAD_CUT);
 	vh.gso_size = 3;
 	assert_int_equal(offload_begin(&(struct offload) {}, &vh, frame, at.len), OFFLOAD_CUT);
 }

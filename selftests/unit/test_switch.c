@@ -290,10 +290,17 @@ static void test_no_displacement(void **state)
 static void test_learned_port_deleted(void **state)
 {
 	struct fixture *f = *state;
+	uint8_t one[6] = { 2, 7 }, all[8][6];
 
-	send_from(f, 3, mac[0], mac[3]);
+	/* all entries of the first and of the last bucket */
+	for (int i = 0; i < 8; i++) {
+		next_of(i % 2 ? 1023 : 0, one);
+		memcpy(all[i], one, 6);
+		send_from(f, 3, mac[0], one);
+	}
 	switch_port_del(f->end[3].port);
-	assert_int_equal(send_from(f, 0, mac[3], mac[0]), 1 << 2);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(send_from(f, 0, all[i], mac[0]), 1 << 2);
 }
 
 /* A frame cannot take over a device's address, and a device's frames teach no address. */
@@ -318,11 +325,12 @@ static void test_group_source_is_not_learned(void **state)
 static void test_learning_is_bounded(void **state)
 {
 	struct fixture *f = *state;
-	uint8_t smac[6] = { 2, 7 };
+	uint8_t smac[6] = { 2, 7 }, other[6] = { 4, 7 };
 
 	for (uint32_t i = 0; i < 100000; i++) {
 		memcpy(smac + 2, &i, 4);
-		send_from(f, 2, mac[0], smac);
+		memcpy(other + 2, &i, 4);
+		assert_int_equal(send_from(f, 2, other, smac), 1 << 3);
 	}
 	assert_int_equal(send_from(f, 0, smac, mac[0]), 1 << 2);
 	assert_int_equal(send_from(f, 0, mac[1], mac[0]), 1 << 1);
