@@ -16,11 +16,11 @@
 #include <cmocka.h>
 
 #include "lib/fault_rule.h"
+#include "lib/lines.h"
 #include "lib/pair.h"
 #include "engine/link.h"
 #include "engine/steer.h"
 #include "log.h"
-#include "fault/fault.h"
 #include "net/egress.h"
 #include "net/switch.h"
 #include "packet/bth.h"
@@ -107,6 +107,7 @@ static int teardown(void **state)
 
 	fault_clear(&t->w.e);
 	world_finish(&t->w, LONG);
+	fault_no_frames(&t->w.e);
 	switch_set_observer(t->w.e.sw, NULL);
 	conn_fini(&t->a);
 	conn_fini(&t->b);
@@ -236,6 +237,46 @@ static void test_none(void **state)
 	assert_int_equal(fault_del(&t->w.e, id), 0);
 	assert_int_equal(fault_del(&t->w.e, id), -ENOENT);
 	assert_false(switch_is_faulty(t->w.e.sw));
+}
+
+/*
+ * A packet is cut into frames only if one of its PSNs is in the range of a rule, also where PSNs
+ * wrap, and if one of its frames has an opcode of a rule.
+ */
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *rule;
+		unsigned int matched;
+	} cases[] = {
+		{ "psn=0xfffffa", 0 }, { "psn=0xfffffb", 1 }, { "psn=0xfffffa-0xfffffb", 1 },
+		{ "psn=4", 1 }, { "psn=5", 0 }, { "psn=5-0xfffffa", 0 }, { "psn=4-5", 1 },
+		{ "psn=0xffffff-0", 2 }, { "psn=0-0xffffff", 10 },
+		{ "opcode=WRITE_FIRST", 1 }, { "opcode=WRITE_MIDDLE", 8 },
+		{ "opcode=WRITE_LAST", 1 }, { "opcode=WRITE_LAST_IMM,WRITE_ONLY,SEND_LAST", 0 },
+	};
+	struct fix *t = *state;
+	char text[80];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t id;
+
+		qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
+		qp_set_state(&t->b.qp, ORNIC_QPS_RESET);
+		conn_publish(&t->a, &t->a.sq, 0);
+		conn_pair(&t->a, &t->b, 0xfffffb, 200);
+		snprintf(text, sizeof(text), "truncate to=9000 dqp=%u %s", t->b.qp.wire_qpn,
+			 cases[i].rule);
+		id = rule(t, text);
+		watch(t);
+		write_some(t, 10 * MTU);
+		if (info(t, id).matched != cases[i].matched)
+			fail_msg("%s: %u matches", cases[i].rule, (int)info(t, id).matched);
+		assert_int_equal(t->seen[0].npsn, 10);
+		if (t->seen[1].npsn != (cases[i].matched ? 1 : 10))
+			fail_msg("%s: a packet of %u", cases[i].rule, t->seen[1].npsn);
+		fault_clear(&t->w.e);
+	}
 }
 
 /* "Drop every third READ response": packets of the wire, for every way they are built. */
@@ -474,7 +515,7 @@ static void test_corrupt_ethernet(void **state)
 	static const struct switch_port_ops ops = { .deliver = copy_frame };
 	static uint8_t frame[15] = { [0 ... 5] = 0xff, 2, 9, 9, 9, 9, 9, 0x88, 0xb5, 0 };
 	struct fix *t = *state;
-	uint8_t got[15];
+	uint8_t got[15], bits = 0;
 	struct switch_port *port[2] = {
 		switch_port_add(t->w.e.sw, "in", &ops, got),
 		switch_port_add(t->w.e.sw, "out", &ops, got),
@@ -487,8 +528,10 @@ static void test_corrupt_ethernet(void **state)
 		memset(got, 0, sizeof(got));
 		send_frame(t, port[0], frame, sizeof(frame));
 		assert_memory_equal(got, frame, 14);
-		assert_int_not_equal(got[14], frame[14]);
+		assert_int_equal(__builtin_popcount(got[14] ^ frame[14]), 1);
+		bits |= got[14] ^ frame[14];
 	}
+	assert_int_equal(bits, 0xff);
 	for (int i = 0; i < 2; i++)
 		switch_port_del(port[i]);
 }
@@ -505,6 +548,22 @@ static void test_truncate(void **state)
 		if (t->seen[i].way == SWITCH_OUT && t->seen[i].len == 60)
 			return;
 	fail_msg("no frame of 60 bytes was seen");
+}
+
+/* No bit is left to corrupt of a frame that ends where they begin: Ethernet header, BTH. */
+static void test_corrupt_nothing(void **state)
+{
+	struct fix *t = *state;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t id;
+
+		rule(t, i ? "truncate count=1 to=54" : "truncate count=1 to=14");
+		id = rule(t, "corrupt packet=any count=1");
+		write_some(t, 100);
+		expect(t, id, 1, 1);
+		fault_clear(&t->w.e);
+	}
 }
 
 /* Send a message from @c, whose first packet is truncated to @to bytes. */
@@ -664,7 +723,7 @@ static void test_conditions(void **state)
 {
 	struct fix *t = *state;
 	char text[100];
-	uint32_t id[16];
+	uint32_t id[17];
 
 	snprintf(text, sizeof(text), "truncate to=9000 device=vm1 qp=%u", t->a.qp.handle);
 	id[0] = rule(t, "truncate to=9000");
@@ -683,6 +742,14 @@ static void test_conditions(void **state)
 	snprintf(text, sizeof(text), "truncate to=9000 dqp=%u dir=tx device=vm2", t->a.qp.handle);
 	id[12] = rule(t, text);
 	id[13] = rule(t, "truncate to=9000 qp=0x999");
+	/* without a device, qp= is either end */
+	snprintf(text, sizeof(text), "truncate to=9000 device=vm1 qp=%u", t->b.qp.handle);
+	id[14] = rule(t, text);
+	snprintf(text, sizeof(text), "truncate to=9000 qp=%u", t->b.qp.handle);
+	id[15] = rule(t, text);
+	snprintf(text, sizeof(text), "truncate to=9000 qp=%u", t->a.qp.handle);
+	id[16] = rule(t, text);
+	assert_int_not_equal(t->a.qp.handle, t->b.qp.handle);
 	write_some(t, 4 * MTU);		/* 4 packets, 1 ACK */
 	expect(t, id[0], 5, 5);
 	expect(t, id[1], 5, 5);
@@ -698,6 +765,9 @@ static void test_conditions(void **state)
 	expect(t, id[11], 4, 4);
 	expect(t, id[12], 1, 1);
 	expect(t, id[13], 0, 0);
+	expect(t, id[14], 0, 0);
+	expect(t, id[15], 5, 5);
+	expect(t, id[16], 5, 5);
 }
 
 /* Rules apply in order: a rule sees the packets that the earlier rules left. */
@@ -877,23 +947,72 @@ static void test_gone(void **state)
 
 static void test_refused(void **state)
 {
+	static const struct switch_port_ops ops;
 	struct fix *t = *state;
+	struct switch_port *port;
 	struct fault_info i;
 	char err[FAULT_ERROR];
 	uint32_t id;
 
 	assert_int_equal(fault_add(&t->w.e, "drop device=nobody", &id, err), -ENOENT);
 	assert_string_equal(err, "there is no device nobody; there are vm1, vm2, vm3");
+	port = switch_port_add(t->w.e.sw, "lan", &ops, NULL);
+	assert_int_equal(fault_add(&t->w.e, "drop device=lan", &id, err), -ENOENT);
+	assert_string_equal(err, "there is no device lan; there are vm1, vm2, vm3");
 	assert_int_equal(fault_add(&t->w.e, "drop port=nobody", &id, err), -ENOENT);
+	assert_string_equal(err, "there is no port nobody; there are vm1, vm2, vm3, lan");
+	switch_port_del(port);
 	assert_int_equal(fault_add(&t->w.e, "drop often", &id, err), -EINVAL);
 	assert_int_equal(fault_add(&t->w.e, "qp-error device=vm1 qp=999", &id, err), -ENOENT);
 	assert_string_equal(err, "device vm1 has no queue pair 999");
 	assert_false(fault_next(&t->w.e, 0, &i));
-	for (int n = 0; n < FAULT_RULES; n++)
-		rule(t, "drop psn=77");
-	assert_int_equal(fault_add(&t->w.e, "drop psn=77", &id, err), -ENOSPC);
-	fault_clear(&t->w.e);
-	assert_false(fault_next(&t->w.e, 0, &i));
+	for (int round = 0; round < 2; round++) {
+		/* a rejected rule takes neither number nor room */
+		for (int n = 1; n <= FAULT_RULES; n++)
+			assert_int_equal(rule(t, "drop psn=77"), round * FAULT_RULES + n);
+		assert_int_equal(fault_add(&t->w.e, "drop psn=77", &id, err), -ENOSPC);
+		assert_string_equal(err, "there are 256 rules, the most possible; delete some");
+		fault_clear(&t->w.e);
+		assert_false(fault_next(&t->w.e, 0, &i));
+	}
+}
+
+/*
+ * Rules take room for a timer each and, if they are for packets, memory for frames. The room
+ * returns when they are deleted, and the rest when the engine ends.
+ */
+static void test_released(void **state)
+{
+	struct fix *t = *state;
+	struct engine *e = &t->w.e;
+	const uint32_t cap = e->timers.cap, armed = e->timers.n;
+	uint32_t id[2];
+
+	id[0] = rule(t, "fatal device=vm1 in=1s");
+	assert_int_equal(e->timers.cap, cap + 2);
+	assert_int_equal(e->timers.n, armed + 1);
+	assert_null(faults_of(e)->frames);
+	assert_false(switch_is_faulty(e->sw));
+	id[1] = rule(t, "delay by=1s");
+	assert_int_equal(e->timers.cap, cap + 3);
+	assert_non_null(faults_of(e)->frames);
+	assert_int_equal(fault_del(e, id[0]), 0);
+	assert_int_equal(e->timers.cap, cap + 2);
+	assert_int_equal(e->timers.n, armed);
+	assert_int_equal(fault_del(e, id[1]), 0);
+	assert_int_equal(e->timers.cap, cap + 1);
+	id[1] = rule(t, "delay by=1s");
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	world_run(&t->w);
+	expect(t, id[1], 1, 1);
+	assert_int_equal(fault_del(e, id[1]), 0);
+	assert_true(switch_is_faulty(e->sw));
+	assert_true(timer_armed(&faults_of(e)->timer));
+	e->faults->fini(e);
+	assert_null(e->faults);
+	assert_false(switch_is_faulty(e->sw));
+	assert_int_equal(e->timers.cap, cap);
+	finish(t, ORNIC_WC_SUCCESS);
 }
 
 static void write_file(char *path, const char *text, size_t len)
@@ -1168,7 +1287,10 @@ static void test_qp_error(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
-/* A fault that could not be injected does not count. */
+#define NO_QP	"ornicd: warning: fault rule 1, qp-error device=vm2 opcode=WRITE_* dir=rx count=1: " \
+		"device vm2 has no queue pair 999\n"
+
+/* A fault that could not be injected does not count, but is in the log. */
 static void test_nothing_to_act_on(void **state)
 {
 	struct fix *t = *state;
@@ -1176,13 +1298,38 @@ static void test_nothing_to_act_on(void **state)
 	uint32_t peer = t->a.qp.dest_qpn;
 
 	t->a.qp.dest_qpn = 999;
-	post(t, ORNIC_WR_RDMA_WRITE, 3 * MTU);
+	post(t, ORNIC_WR_RDMA_WRITE, 2 * MTU);
+	lines_begin();
 	world_run(&t->w);
-	expect(t, id, 3, 0);
+	lines_end(NO_QP NO_QP);
+	expect(t, id, 2, 0);
 	assert_false(info(t, id).spent);
 	fault_clear(&t->w.e);
 	t->a.qp.dest_qpn = peer;
 	finish(t, ORNIC_WC_SUCCESS);
+}
+
+/* The queue pair that fails is that of the rule's device, for packets of both directions. */
+static void test_qp_error_ends(void **state)
+{
+	static const char *const rules[] = {
+		"qp-error device=vm1 opcode=WRITE_ONLY dir=tx",
+		"qp-error device=vm1 opcode=ACK dir=rx",
+	};
+	struct fix *t = *state;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t id = rule(t, rules[i]);
+
+		post(t, ORNIC_WR_RDMA_WRITE, 8);
+		world_run(&t->w);
+		expect(t, id, 1, 1);
+		assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
+		assert_int_equal(t->other.qp.state, ORNIC_QPS_RESET);
+		assert_int_equal(t->b.qp.state, ORNIC_QPS_RTS);
+		fault_clear(&t->w.e);
+		again(t);
+	}
 }
 
 /* A rule of another kind behind a packet rule does not hide it, in either order of creation. */
@@ -1265,6 +1412,33 @@ static void test_cqe_send(void **state)
 	expect(t, id, 2, 1);
 }
 
+/* A rule for another device, queue pair or queue does not match; one for any queue does. */
+static void test_cqe_others(void **state)
+{
+	static const char *const others[] = {
+		"device=vm2", "device=vm1 qp=0xffffff", "device=vm1 queue=recv",
+		"device=vm2 queue=send",
+	};
+	struct fix *t = *state;
+	uint32_t id[4], last;
+	char text[80];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "cqe status=LOC_PROT_ERR %s", others[i]);
+		id[i] = rule(t, text);
+	}
+	snprintf(text, sizeof(text), "cqe status=GENERAL_ERR device=vm1 qp=%u nth=2",
+		 t->a.qp.handle);
+	last = rule(t, text);
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	finish(t, ORNIC_WC_SUCCESS);
+	post(t, ORNIC_WR_RDMA_WRITE, 8);
+	finish(t, ORNIC_WC_GENERAL_ERR);
+	for (int i = 0; i < 4; i++)
+		expect(t, id[i], 0, 0);
+	expect(t, last, 2, 1);
+}
+
 static void test_cqe_recv(void **state)
 {
 	struct fix *t = *state;
@@ -1330,6 +1504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_none),
+		TEST(test_cut),
 		TEST(test_drop),
 		TEST(test_nth),
 		TEST(test_duplicate),
@@ -1339,6 +1514,7 @@ int main(void)
 		TEST(test_notes),
 		TEST(test_corrupt),
 		TEST(test_corrupt_ethernet),
+		TEST(test_corrupt_nothing),
 		TEST(test_truncate),
 		TEST(test_truncate_own),
 		TEST(test_truncate_own_group),
@@ -1351,6 +1527,7 @@ int main(void)
 		TEST(test_full),
 		TEST(test_gone),
 		TEST(test_refused),
+		TEST(test_released),
 		TEST(test_file),
 		TEST(test_recipes),
 		TEST(test_flap),
@@ -1358,11 +1535,13 @@ int main(void)
 		TEST(test_flap_by_packets),
 		TEST(test_flap_port),
 		TEST(test_qp_error),
+		TEST(test_qp_error_ends),
 		TEST(test_nothing_to_act_on),
 		TEST(test_kinds_together),
 		TEST(test_flap_is_seen),
 		TEST(test_fatal),
 		TEST(test_cqe_send),
+		TEST(test_cqe_others),
 		TEST(test_cqe_recv),
 		TEST(test_cqe_ud),
 	};

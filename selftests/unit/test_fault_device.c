@@ -61,6 +61,21 @@ static void test_fail(void **state)
 	assert_int_equal(pd_create(p), ORNIC_ST_OK);
 }
 
+/* A command without a name is one of a rule without opcode=, but of no pattern. */
+static void test_unknown(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t named = rule(p, "admin opcode=* fail=LIMIT"), all;
+
+	assert_int_equal(host_exec(&p->host, 0xfff, 0, NULL, 0, NULL, 0), ORNIC_ST_BAD_OPCODE);
+	expect(p, named, 0, 0);
+	all = rule(p, "admin fail=PERMISSION");
+	assert_int_equal(host_exec(&p->host, 0xfff, 0, NULL, 0, NULL, 0), ORNIC_ST_PERMISSION);
+	expect(p, named, 0, 0);
+	expect(p, all, 1, 1);
+	assert_int_equal(pd_create(p), ORNIC_ST_LIMIT);
+}
+
 /* A command that is never answered does not delay the commands behind it. */
 static void test_timeout(void **state)
 {
@@ -173,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_fail),
+		TEST(test_unknown),
 		TEST(test_timeout),
 		TEST(test_flap),
 		TEST(test_fatal),

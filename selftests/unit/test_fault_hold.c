@@ -87,6 +87,7 @@ static int teardown(void **state)
 
 	fault_clear(&t->w.e);
 	world_finish(&t->w, 10 * SECOND);
+	fault_no_frames(&t->w.e);
 	switch_set_observer(t->w.e.sw, NULL);
 	for (int i = 0; i < PORTS; i++)
 		if (t->lan[i])
@@ -162,6 +163,29 @@ static void test_times(void **state)
 	}
 	assert_int_equal(t->forwarded, 3);
 	assert_int_equal(t->w.e.timers.n, 0);
+}
+
+/* A frame that waits for one rule and then for another one takes one place. */
+static void test_places(void **state)
+{
+	struct fix *t = *state;
+	struct faults *fs;
+
+	rule(t, "delay packet=any by=1ms");
+	rule(t, "delay packet=any by=1ms");
+	rule(t, "duplicate packet=any by=1ms");
+	fs = faults_of(&t->w.e);
+	send_from(t, 0, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fs->places, 1);
+		assert_int_equal(t->forwarded, 0);
+		world_pass(&t->w, 1000000);
+	}
+	assert_int_equal(t->forwarded, 1);
+	assert_int_equal(fs->places, 1);
+	world_pass(&t->w, 1000000);
+	assert_int_equal(t->forwarded, 2);
+	assert_int_equal(fs->places, 0);
 }
 
 /* A frame that is due while no packet is free is lost, and its place is free again. */
@@ -351,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_times),
+		TEST(test_places),
 		TEST(test_no_packet),
 		TEST(test_flows),
 		TEST(test_order),

@@ -249,6 +249,107 @@ static void test_codes(void **state)
 	assert_false(rule_code(&r, BTH_UD_SEND_ONLY));
 }
 
+/* Check that the opcodes of @pattern are those of @want, of which there are @n. */
+static void codes_are(const char *pattern, const uint16_t *want, size_t n)
+{
+	uint64_t codes[RULE_CODES / 64] = { 0 };
+	char rule[64];
+
+	for (size_t i = 0; i < n; i++)
+		codes[want[i] / 64] |= 1ull << want[i] % 64;
+	snprintf(rule, sizeof(rule), "drop opcode=%s", pattern);
+	if (memcmp(good(rule).codes, codes, sizeof(codes)))
+		fail_msg("%s has other opcodes", rule);
+}
+
+/* The opcodes of each operation, by its name alone and with each transport (IBTA, 9.2.1) */
+static void test_operations(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t operation;
+		const char *transports;
+	} operations[] = {
+		{ "SEND_FIRST", 0, "RUX" }, { "SEND_MIDDLE", 1, "RUX" }, { "SEND_LAST", 2, "RUX" },
+		{ "SEND_LAST_IMM", 3, "RUX" }, { "SEND_ONLY", 4, "RUDX" },
+		{ "SEND_ONLY_IMM", 5, "RUDX" }, { "WRITE_FIRST", 6, "RUX" },
+		{ "WRITE_MIDDLE", 7, "RUX" }, { "WRITE_LAST", 8, "RUX" },
+		{ "WRITE_LAST_IMM", 9, "RUX" }, { "WRITE_ONLY", 10, "RUX" },
+		{ "WRITE_ONLY_IMM", 11, "RUX" }, { "READ_REQUEST", 12, "RX" },
+		{ "READ_RESPONSE_FIRST", 13, "RX" }, { "READ_RESPONSE_MIDDLE", 14, "RX" },
+		{ "READ_RESPONSE_LAST", 15, "RX" }, { "READ_RESPONSE_ONLY", 16, "RX" },
+		{ "ACK", 17, "RX" }, { "ATOMIC_ACK", 18, "RX" }, { "COMPARE_SWAP", 19, "RX" },
+		{ "FETCH_ADD", 20, "RX" }, { "SEND_LAST_INV", 22, "RX" },
+		{ "SEND_ONLY_INV", 23, "RX" }, { "FLUSH", 28, "RX" }, { "ATOMIC_WRITE", 29, "RX" },
+	};
+	static const struct {
+		char letter;
+		const char *prefix;
+		uint8_t code;
+	} transports[] = {
+		{ 'R', "RC", 0x00 }, { 'U', "UC", 0x20 }, { 'D', "UD", 0x60 }, { 'X', "XRC", 0xa0 },
+	};
+	char name[48];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+		uint16_t all[4];
+		size_t n = 0;
+
+		for (int t = 0; t < 4; t++) {
+			uint16_t one = transports[t].code | operations[i].operation;
+
+			snprintf(name, sizeof(name), "%s_%s", transports[t].prefix,
+				 operations[i].name);
+			if (strchr(operations[i].transports, transports[t].letter)) {
+				all[n++] = one;
+				codes_are(name, &one, 1);
+			} else {
+				char rule[64];
+
+				snprintf(rule, sizeof(rule), "drop opcode=%s", name);
+				bad(rule, "unknown packet opcode");
+			}
+		}
+		codes_are(operations[i].name, all, n);
+	}
+	codes_are("CNP", (uint16_t []) { 0x81 }, 1);
+	codes_are("NAK", (uint16_t []) { RULE_CODE_NAK }, 1);
+	codes_are("RNR_NAK", (uint16_t []) { RULE_CODE_RNR_NAK }, 1);
+	codes_are("0x00", (uint16_t []) { 0 }, 1);
+	codes_are("atomic", (uint16_t []) { 18, 19, 20, 0xb2, 0xb3, 0xb4 }, 6);
+	codes_are("READ", (uint16_t []) { 12, 13, 14, 15, 16, 0xac, 0xad, 0xae, 0xaf, 0xb0 }, 10);
+}
+
+/* Each command and each status by its name, and no part of a name */
+static void test_admin_names(void **state)
+{
+	static const uint16_t opcodes[] = {
+		ORNIC_OP_NOP, ORNIC_OP_IDENTIFY, ORNIC_OP_CQ_RESIZE, ORNIC_OP_COUNTER_DESTROY,
+	};
+	static const char *const names[] = { "NOP", "identify", "CQ_RESIZE", "COUNTER_DESTROY" };
+	char rule[64];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(rule, sizeof(rule), "admin opcode=%s timeout", names[i]);
+		for (size_t j = 0; j < 4; j++) {
+			struct fault_rule r = good(rule);
+
+			assert_int_equal(rule_code(&r, names_command(opcodes[j])), i == j);
+		}
+	}
+	assert_int_equal(names_command(0xffff), -1);
+	assert_int_equal(good("cqe status=rem_op_err").status, ORNIC_WC_REM_OP_ERR);
+	assert_int_equal(good("cqe status=GENERAL_ERR").status, ORNIC_WC_GENERAL_ERR);
+	assert_int_equal(good("cqe status=LOC_LEN_ERR").status, ORNIC_WC_LOC_LEN_ERR);
+	assert_int_equal(good("admin fail=BAD_OPCODE").status, ORNIC_ST_BAD_OPCODE);
+	assert_int_equal(good("admin fail=internal").status, ORNIC_ST_INTERNAL);
+	bad("admin fail=INTERNA", "such as NO_RESOURCE");
+	bad("admin fail=INTERNALS", "such as NO_RESOURCE");
+	bad("cqe status=GENERAL_ERRO", "such as RETRY_EXC_ERR");
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -397,14 +498,49 @@ static void test_choice(void **state)
 	chosen("drop count=2", 10, "1 2 ");
 	chosen("drop after=4 count=2", 10, "5 6 ");
 	chosen("drop every=2 count=2", 10, "2 4 ");
-	r = good("drop nth=3 after=2");
-	assert_false(rule_spent(&r, 4, 0));
-	assert_true(rule_spent(&r, 5, 1));
-	r = good("drop count=2");
-	assert_false(rule_spent(&r, 100, 1));
-	assert_true(rule_spent(&r, 100, 2));
-	r = good("drop p=0.5");
-	assert_false(rule_spent(&r, 1ull << 60, 1ull << 59));
+	/* a number that is the probability itself is not below it */
+	r = good("drop p=0.5 seed=7");
+	r.p = rule_random(&r, 1, 0) >> 11;
+	assert_false(rule_chooses(&r, 1, 0));
+	r.p++;
+	assert_true(rule_chooses(&r, 1, 0));
+}
+
+/* A rule that never acts again, by its number of matches and actions */
+static void test_spent(void **state)
+{
+	static const struct {
+		const char *rule;
+		uint64_t matched;
+		uint64_t acted;
+		bool spent;
+	} cases[] = {
+		{ "drop", UINT64_MAX, UINT64_MAX, false },
+		{ "drop p=0.5", 1ull << 60, 1ull << 59, false },
+		{ "drop every=2 after=1", 100, 50, false },
+		{ "drop nth=3", 2, 0, false }, { "drop nth=3", 3, 1, true },
+		{ "drop nth=3 after=2", 2, 0, false }, { "drop nth=3 after=2", 4, 0, false },
+		{ "drop nth=3 after=2", 5, 1, true }, { "drop nth=3 after=2", 6, 1, true },
+		{ "drop count=2", 100, 1, false }, { "drop count=2", 100, 2, true },
+		/* the device's faults of a time act once, unless they are to act again */
+		{ "flap device=a for=1ms", 0, 0, false }, { "flap device=a for=1ms", 1, 1, true },
+		{ "flap device=a for=1ms again=2ms", 9, 9, false },
+		{ "flap device=a for=1ms again=2ms count=9", 9, 9, true },
+		{ "qp-error device=a qp=5 in=1s", 0, 0, false },
+		{ "qp-error device=a qp=5 in=1s", 1, 0, true },
+		{ "fatal device=a", 1, 1, true }, { "fatal device=a opcode=ACK", 1, 1, false },
+		{ "flap device=a for=1ms opcode=ACK", 1, 1, false },
+		{ "cqe status=GENERAL_ERR", 1, 1, false }, { "admin timeout", 1, 1, false },
+		{ "admin timeout nth=1", 1, 1, true }, { "ecn", 1, 1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fault_rule r = good(cases[i].rule);
+
+		if (rule_spent(&r, cases[i].matched, cases[i].acted) != cases[i].spent)
+			fail_msg("case %zu: %s", i, cases[i].rule);
+	}
 }
 
 static unsigned int acts(const struct fault_rule *r, unsigned int n, uint8_t *at)
@@ -535,9 +671,12 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_codes),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_admin_names),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_spent),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_known_numbers),
 		cmocka_unit_test(test_longest),
