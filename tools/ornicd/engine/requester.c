@@ -305,7 +305,7 @@ static bool requester_send(struct qp *qp, struct wqe *w)
 	p->psn = (w->psn + w->sent) & BTH_PSN_MASK;
 	if (!(read ? build_read(qp, w, p) : requester_build(qp, w, p))) {
 		packet_put(&qp->dev->engine->pool, p);
-		return true;
+		return w->status;
 	}
 	p->opcode |= qp_transport(qp);
 	p->srqn = w->xrc_srqn;
