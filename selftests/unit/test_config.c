@@ -73,9 +73,11 @@ static void test_good(void **state)
 	assert_int_equal(c->device[1].vlan, 4094);
 }
 
+static char last_file[] = "/tmp/ornicd-conf-XXXXXX";
+
 static int file(struct config *c, const char *text)
 {
-	char path[] = "/tmp/ornicd-conf-XXXXXX";
+	char *path = strcpy(last_file, "/tmp/ornicd-conf-XXXXXX");
 	int fd = mkstemp(path), err;
 
 	assert_true(fd >= 0);
@@ -583,6 +585,8 @@ static void test_messages(void **state)
 		  "address" },
 		{ "-d path=/a,mac=00:00:00:00:00:00",
 		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
+		{ "-d path=/a,anti-spoof=on,mac=00:00:00:00:00:00",
+		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
 		{ "-d path=/a,mac=02:00:00:00:00:0",
 		  "device /a: mac 02:00:00:00:00:0 is not an address such as 02:00:00:00:00:01" },
 		{ "-d path=/z,name=n -d path=/a,name=x -d path=/a,name=y",
@@ -780,12 +784,85 @@ static void test_file(void **state)
 	log_keep(NULL, 0);
 	assert_non_null(strstr(said, ":2: "));
 	config_free(c);
+	/* settings that a file does not have stay */
+	c->spin_us = 9;
+	c->log_level = LOG_DEBUG;
+	c->cc.on = false;
+	assert_int_equal(file(c, "{}"), 0);
+	assert_int_equal(c->spin_us, 9);
+	assert_int_equal(c->log_level, LOG_DEBUG);
+	assert_false(c->cc.on);
+	config_free(c);
 	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
 	assert_int_equal(c->ndevices, 2);
 	assert_false(c->device[0].anti_spoof);
 	assert_true(c->device[0].promisc);
 	assert_true(c->device[1].anti_spoof);
 	assert_false(c->device[1].promisc);
+}
+
+/* An error line of a file names the file and the cause; %s: the file */
+static void test_file_messages(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *why;
+	} bad[] = {
+		{ "{\"devices\": {}}", "%s: \"devices\" is not an array" },
+		{ "{\"ports\": {}}", "%s: \"ports\" is not an array" },
+		{ "{\"captures\": {}}", "%s: \"captures\" is not an array" },
+		{ "{\"faults\": {}}", "%s: \"faults\" is not an array" },
+		{ "{\"ports\": [\"tap,ifname=t\", 1]}",
+		  "%s: a port must be a string, as after --port" },
+		{ "{\"captures\": [\"/tmp/a\", 1]}",
+		  "%s: a capture must be a string, as after --capture" },
+		{ "{\"faults\": [\"drop\", 1]}",
+		  "%s: a fault must be a string, as a line of a --faults file" },
+		{ "{\"captures\": [\"\"]}", "capture \"\": no file: the form is FILE[,key=value]..." },
+		{ "{\"spin_us\": 1000001}",
+		  "spin time \"1000001\" is not a number from 0 to 1000000" },
+		{ "{\"spin_us\": -9223372036854775807}",
+		  "spin time \"-9223372036854775807\" is not a number from 0 to 1000000" },
+		{ "{\"log_level\": \"loud\"}",
+		  "log level \"loud\" is not one of error, warning, info, debug" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"vlan\": 4095}]}",
+		  "%s: \"vlan\": 4095 is not a number from 0 to 4094" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"vlan\": -1}]}",
+		  "%s: \"vlan\": -1 is not a number from 0 to 4094" },
+		{ "{\"devices\": [{\"path\": \"\"}]}",
+		  "a device needs a path, and its name must not be empty" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"kmax\": \"5\"}]}",
+		  "\"/a\": kmax= needs rate=, which is missing" },
+		{ "", "%s:1: '[' or '{' expected near end of file" },
+	};
+	struct config *c = *state;
+	char said[600], why[600];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		log_keep(said, sizeof(said));
+		assert_int_equal(file(c, bad[i].text), -EINVAL);
+		log_keep(NULL, 0);
+		snprintf(why, sizeof(why), bad[i].why, last_file);
+		assert_string_equal(said, why);
+		config_free(c);
+	}
+}
+
+/* Characters of a name: any but control characters */
+static void test_printable(void **state)
+{
+	struct config *c = *state;
+	char spec[] = "path=/a,name=x";
+
+	for (int byte = 1; byte < 256; byte++) {
+		bool control = byte < ' ' || byte == 0x7f;
+
+		if (byte == ',')
+			continue;
+		spec[sizeof(spec) - 2] = byte;
+		assert_int_equal(config_device(c, spec), control ? -EINVAL : 0);
+		config_free(c);
+	}
 }
 
 static void test_order(void **state)
@@ -808,7 +885,7 @@ int main(void)
 		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
 		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths),
 		WITH(test_port_keys), WITH(test_bad), WITH(test_bad_words), WITH(test_messages),
-		WITH(test_file), WITH(test_order),
+		WITH(test_file), WITH(test_file_messages), WITH(test_printable), WITH(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /*
  * timer.c: order, re-arming, disarming from within, room.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,8 +82,40 @@ static void test_one(void **state)
 	run(&ts, 20);
 	assert_int_equal(o.calls, 1);
 	timer_disarm(&ts, &o.t);
+	/* the longest waits, which the caller takes as a signed number */
+	timer_arm(&ts, &o.t, 7 + (uint64_t)INT64_MAX);
+	assert_int_equal(timers_next(&ts, 8), INT64_MAX - 1);
+	assert_int_equal(timers_next(&ts, 7), INT64_MAX);
+	assert_int_equal(timers_next(&ts, 6), INT64_MAX);
+	timer_arm(&ts, &o.t, UINT64_MAX);
+	assert_int_equal(timers_next(&ts, 0), INT64_MAX);
+	timer_disarm(&ts, &o.t);
+	assert_int_equal(ts.n, 0);
 	timers_unreserve(&ts, 1);
+	assert_int_equal(ts.cap, 0);
 	timers_fini(&ts);
+}
+
+/* The end of all timers disarms them; then they can be used again. */
+static void test_end(void **state)
+{
+	struct owner o[3];
+	struct timers ts;
+
+	(void)state;
+	timers_init(&ts);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 3; i++) {
+			owner_init(&o[i], &ts);
+			timer_arm(&ts, &o[i].t, 9 - i);
+		}
+		timers_fini(&ts);
+		for (int i = 0; i < 3; i++)
+			assert_false(timer_armed(&o[i].t));
+		assert_int_equal(timers_next(&ts, 0), -1);
+		assert_int_equal(ts.cap, 0);
+		assert_null(ts.heap);
+	}
 }
 
 /* Random arming, moving and disarming; then everything fires in order. */
@@ -184,8 +217,10 @@ static void test_unreasonable_reserve_fails(void **state)
 
 	(void)state;
 	timers_init(&ts);
-	assert_int_not_equal(timers_reserve(&ts, UINT32_MAX), 0);
+	assert_int_equal(timers_reserve(&ts, UINT32_MAX), -ENOMEM);
+	assert_int_equal(timers_reserve(&ts, (1u << 31) + 1), -ENOMEM);
 	assert_int_equal(ts.cap, 0);
+	assert_null(ts.heap);
 	assert_int_equal(timers_reserve(&ts, 1), 0);
 	timers_fini(&ts);
 }
@@ -195,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_one),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_disarm_from_another),
 		cmocka_unit_test(test_rearm_for_the_past_ends),
