@@ -494,6 +494,7 @@ static void send_frame(struct fix *t, struct switch_port *port, uint8_t *frame, 
 
 	assert_non_null(p);
 	p->kind = PACKET_ETHERNET;
+	p->csum_ok = true;
 	memcpy(p->dmac, frame, 6);
 	memcpy(p->smac, frame + 6, 6);
 	p->len = len;
@@ -548,6 +549,43 @@ static void test_truncate(void **state)
 		if (t->seen[i].way == SWITCH_OUT && t->seen[i].len == 60)
 			return;
 	fail_msg("no frame of 60 bytes was seen");
+}
+
+static void see_checksum(void *arg, const struct packet *p)
+{
+	*(int *)arg = p->csum_ok;
+}
+
+/* The sender's word that checksums are right does not hold for a frame that was changed. */
+static void test_checksum(void **state)
+{
+	static const struct switch_port_ops ops = { .deliver = see_checksum };
+	static const struct {
+		const char *rule;
+		bool ok;
+	} cases[] = {
+		{ "ecn packet=any", true }, { "truncate packet=any to=60", false },
+		{ "corrupt packet=any", false },
+	};
+	static uint8_t frame[61] = { [0 ... 5] = 0xff, 2, 9, 9, 9, 9, 9, 0x88, 0xb5 };
+	struct fix *t = *state;
+	int ok;
+	struct switch_port *port[2] = {
+		switch_port_add(t->w.e.sw, "in", &ops, &ok),
+		switch_port_add(t->w.e.sw, "out", &ops, &ok),
+	};
+
+	for (int i = 0; i < 2; i++)
+		switch_port_set_up(port[i], true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rule(t, cases[i].rule);
+		ok = -1;
+		send_frame(t, port[0], frame, sizeof(frame));
+		assert_int_equal(ok, cases[i].ok);
+		fault_clear(&t->w.e);
+	}
+	for (int i = 0; i < 2; i++)
+		switch_port_del(port[i]);
 }
 
 /* No bit is left to corrupt of a frame that ends where they begin: Ethernet header, BTH. */
@@ -962,6 +1000,7 @@ static void test_refused(void **state)
 	assert_int_equal(fault_add(&t->w.e, "drop port=nobody", &id, err), -ENOENT);
 	assert_string_equal(err, "there is no port nobody; there are vm1, vm2, vm3, lan");
 	switch_port_del(port);
+	assert_int_equal(fault_add(&t->w.e, "drop device=x", &id, err), -ENOENT);
 	assert_int_equal(fault_add(&t->w.e, "drop often", &id, err), -EINVAL);
 	assert_int_equal(fault_add(&t->w.e, "qp-error device=vm1 qp=999", &id, err), -ENOENT);
 	assert_string_equal(err, "device vm1 has no queue pair 999");
@@ -1515,6 +1554,7 @@ int main(void)
 		TEST(test_corrupt),
 		TEST(test_corrupt_ethernet),
 		TEST(test_corrupt_nothing),
+		TEST(test_checksum),
 		TEST(test_truncate),
 		TEST(test_truncate_own),
 		TEST(test_truncate_own_group),

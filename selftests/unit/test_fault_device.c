@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "fault/fault.h"
 #include "lib/fault_rule.h"
 #include "lib/lines.h"
 #include "inproc.h"
@@ -160,6 +159,64 @@ static void test_other_device(void **state)
 	function_free(fn);
 }
 
+/* Every condition of a rule on a frame, which enters or leaves the switch by a device's port */
+static void test_match(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	static const struct {
+		const char *rule;
+		bool in;
+		bool out;
+	} cases[] = {
+		{ "drop", true, false }, { "drop device=t", true, true },
+		{ "drop device=te", false, false }, { "drop device=test", false, false },
+		{ "drop dir=tx", true, false }, { "drop dir=rx", false, true },
+		{ "drop device=t dir=tx", true, false }, { "drop device=t dir=rx", false, true },
+		/* the device's end of the connection, or any end */
+		{ "drop device=t qp=5", true, false }, { "drop device=t qp=6", false, true },
+		{ "drop device=t qp=7", false, false },
+		{ "drop qp=5", true, false }, { "drop qp=6", true, false },
+		{ "drop qp=7", false, false }, { "drop dir=rx qp=5", false, true },
+		{ "drop sqp=5", true, false }, { "drop sqp=6", false, false },
+		{ "drop dqp=6", true, false }, { "drop dqp=5", false, false },
+		{ "drop sqp=5 dqp=6 qp=5", true, false },
+		{ "drop psn=100", true, false }, { "drop psn=99", false, false },
+		{ "drop psn=101", false, false }, { "drop psn=99-100", true, false },
+		{ "drop psn=100-101", true, false }, { "drop psn=101-99", false, false },
+		{ "drop psn=101-100", true, false }, { "drop psn=0xffffff-100", true, false },
+		{ "drop size=60", true, false }, { "drop size=59-60", true, false },
+		{ "drop size=60-61", true, false }, { "drop size=0-59", false, false },
+		{ "drop size=61-", false, false },
+		{ "drop opcode=SEND_ONLY", true, false }, { "drop opcode=ACK", false, false },
+		{ "drop packet=other", false, false }, { "drop packet=any", true, false },
+		{ "flap device=t for=1ms", false, false },
+		{ "flap device=t for=1ms psn=100", true, true },
+		{ "cqe device=t status=GENERAL_ERR", false, false }, { "admin timeout", false, false },
+	};
+	struct inproc *p = *state;
+	int err;
+	struct function *fn = function_new(&p->engine, "t", mac, &err);
+	struct fault_frame frame = {
+		.kept = { .roce = true, .sqpn = 5 }, .code = 4, .dqpn = 6, .psn = 100, .len = 60,
+	};
+
+	assert_non_null(fn);
+	frame.port = fn->dev.port.sw;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fault f = { 0 };
+		char why[FAULT_ERROR];
+
+		assert_int_equal(rule_parse(cases[i].rule, &f.rule, why, sizeof(why)), 0);
+		frame.way = SWITCH_IN;
+		if (match_frame(&f, &frame) != cases[i].in)
+			fail_msg("%s: in", cases[i].rule);
+		frame.way = SWITCH_OUT;
+		if (match_frame(&f, &frame) != cases[i].out)
+			fail_msg("%s: out", cases[i].rule);
+	}
+	function_free(fn);
+}
+
 /* The device that the rule names goes before its time: the rule has no effect, which it counts. */
 static void test_device_gone(void **state)
 {
@@ -193,6 +250,7 @@ int main(void)
 		TEST(test_flap),
 		TEST(test_fatal),
 		TEST(test_other_device),
+		TEST(test_match),
 		TEST(test_device_gone),
 	};
 

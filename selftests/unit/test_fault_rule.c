@@ -156,6 +156,8 @@ static void test_numbers(void **state)
 	assert_int_equal(good("drop size=9216").size.first, 9216);
 	assert_int_equal(good("drop size=0-9216").size.last, 9216);
 	assert_int_equal(good("drop size=60-60").size.last, 60);
+	r = good("drop dqp=0 sqp=0 psn=0 size=0");
+	assert_int_equal(r.dqp | r.sqp | r.psn.first | r.size.first, 0);
 	bad("drop size=9217", "at most 9216");
 	bad("drop size=1-9217", "at most 9216");
 	bad("drop dqp=0x1000000", "to 16777215");
