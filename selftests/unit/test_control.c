@@ -27,6 +27,7 @@
 #include "engine/rate.h"
 #include "fault/fault.h"
 #include "fault/state.h"
+#include "json_memory.h"
 #include "lib/numbers.h"
 #include "log.h"
 #include "unix_socket.h"
@@ -228,6 +229,48 @@ static void test_id(void **state)
 	json_decref(answer);
 }
 
+/* The message of an error that a program sees, and the id */
+static void test_messages(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *id;
+		const char *message;
+	} cases[] = {
+		{ "[]", "null", "batches are not supported: send one request per line" },
+		{ "{" V "\"id\":[],\"method\":\"version\"}", "null",
+		  "id must be a string, a number or null" },
+		{ "{\"jsonrpc\":\"1.0\",\"method\":\"version\"}", "null",
+		  "jsonrpc must be \"2.0\"" },
+		{ "{\"jsonrpc\":\"1.0\",\"id\":7,\"method\":\"version\"}", "7",
+		  "jsonrpc must be \"2.0\"" },
+		{ "{\"method\":\"version\"}", "null", "Object item not found: jsonrpc" },
+		{ "{\"id\":7,\"method\":\"version\"}", "7", "Object item not found: jsonrpc" },
+		{ "{" V "\"id\":\"a\",\"method\":\"version\",\"params\":{\"x\":1}}", "\"a\"",
+		  "params: 1 object item(s) left unpacked: x" },
+		{ "[[[[[[[[[[[[[[[[[", "null", "nested too deep" },
+		{ "[[[[[[[[[[[[[[[[", "null", "']' expected near end of file" },
+		/* an escaped quote does not end the string */
+		{ "[\"\\\"[[[[[[[[[[[[[[[[[\"", "null", "']' expected near end of file" },
+		{ "[\"\\\\\"[[[[[[[[[[[[[[[[[", "null", "nested too deep" },
+		/* brackets that close do not count, and close only what is open */
+		{ "]]]]]]]]]]]]]]]]]]]]", "null", "'[' or '{' expected near ']'" },
+		{ "[{}{}{}{}{}{}{}{}{}{}{}", "null", "']' expected near '{'" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *answer = ask(f, cases[i].line);
+		char *id = json_dumps(json_object_get(answer, "id"), JSON_ENCODE_ANY);
+
+		assert_string_equal(id, cases[i].id);
+		assert_string_equal(json_string_value(json_object_get(json_object_get(answer,
+			"error"), "message")), cases[i].message);
+		json_memory_free(id);
+		json_decref(answer);
+	}
+}
+
 static void test_every_method_rejects_strangers(void **state)
 {
 	struct fixture *f = *state;
@@ -342,6 +385,33 @@ static void test_port(void **state)
 	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
 				 "{\"spec\":\"packet,ifname=nosuchif\"}}"), CONTROL_NOT_FOUND);
 	assert_int_equal(f->d.nuplinks, 1);
+}
+
+/* The code of each errno, and the message: the first error line, or else the errno's text */
+static void test_codes(void **state)
+{
+	static const struct {
+		int err;
+		enum control_error code;
+	} codes[] = {
+		{ -EINVAL, CONTROL_PARAMS }, { -ENAMETOOLONG, CONTROL_PARAMS },
+		{ -ENOENT, CONTROL_NOT_FOUND }, { -ENODEV, CONTROL_NOT_FOUND },
+		{ -EEXIST, CONTROL_EXISTS }, { -EADDRINUSE, CONTROL_EXISTS },
+		{ -EPERM, CONTROL_REJECTED }, { -EBUSY, CONTROL_REJECTED },
+		{ -ENOMEM, CONTROL_INTERNAL }, { -EIO, CONTROL_FAILED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct control_call call = { 0 };
+
+		assert_null(control_failed(&call, codes[i].err));
+		assert_int_equal(call.code, codes[i].code);
+		assert_string_equal(call.message, strerror(-codes[i].err));
+		strcpy(call.logged, "the cause");
+		assert_null(control_failed(&call, codes[i].err));
+		assert_string_equal(call.message, "the cause");
+	}
 }
 
 /* ---- clients ---------------------------------------------------------------- */
@@ -463,6 +533,9 @@ static void test_half_lines(void **state)
 	assert_non_null(strstr(hear(f, fd), "-32700"));
 	say(f, fd, "\"a\n");	/* the end of the line does not belong to it */
 	assert_non_null(strstr(hear(f, fd), "premature end of input"));
+	say(f, fd, "{" V "\"method\":\"version\"}\n");	/* a notification has no answer */
+	say_id(f, fd, 6);
+	hear_id(f, fd, 6);
 	close(fd);
 	works(f);
 }
@@ -858,12 +931,14 @@ int main(void)
 		cmocka_unit_test(test_documented),
 		WITH(test_request),
 		WITH(test_id),
+		WITH(test_messages),
 		WITH(test_text),
 		WITH(test_every_method_rejects_strangers),
 		WITH(test_notification),
 		WITH(test_depth),
 		WITH(test_mutations),
 		WITH(test_port),
+		cmocka_unit_test(test_codes),
 		WITH(test_half_lines),
 		WITH(test_one_per_turn),
 		WITH(test_long_line),

@@ -364,6 +364,128 @@ static void test_details(void **state)
 	*qp = saved;
 }
 
+/* Names of all types and states; a peer has who is connected, and a PSN to send who may send. */
+static void test_states(void **state)
+{
+	static const struct {
+		uint8_t type;
+		const char *name;
+		bool connected;
+		bool reliable;
+	} types[] = {
+		{ ORNIC_QPT_GSI, "gsi", false, false }, { ORNIC_QPT_RC, "rc", true, true },
+		{ ORNIC_QPT_UC, "uc", true, false }, { ORNIC_QPT_UD, "ud", false, false },
+		{ ORNIC_QPT_RAW, "raw", false, false },
+		{ ORNIC_QPT_XRC_INI, "xrc_ini", true, true },
+		{ ORNIC_QPT_XRC_TGT, "xrc_tgt", true, true },
+	};
+	static const struct {
+		uint8_t state;
+		const char *name;
+		bool peer;
+		bool sends;
+	} states[] = {
+		{ ORNIC_QPS_RESET, "reset", false, false }, { ORNIC_QPS_INIT, "init", false, false },
+		{ ORNIC_QPS_RTR, "rtr", true, false }, { ORNIC_QPS_RTS, "rts", true, true },
+		{ ORNIC_QPS_SQD, "sqd", true, true }, { ORNIC_QPS_SQE, "sqe", true, true },
+		{ ORNIC_QPS_ERR, "err", true, true },
+	};
+	struct fixture *f = *state;
+	struct host_qp host;
+	struct qp *qp, saved;
+
+	make_qp(f, &host);
+	inproc_connect_self(f->p, &host);
+	qp = table_get(&f->p->f->dev.qps, host.number);
+	saved = *qp;
+	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+		for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
+			/* with a peer, without, and without a send queue */
+			for (int i = 0; i < 3; i++) {
+				bool peer = i != 1 && types[t].connected && states[s].peer;
+				bool sends = peer && i != 2 && states[s].sends;
+				json_t *r;
+
+				*qp = saved;
+				qp->type = types[t].type;
+				qp->state = states[s].state;
+				qp->dest_qpn = i == 1 ? 0 : 1;
+				qp->sq.present = i != 2;
+				r = show(f, &host);
+				assert_string_equal(text(r, "type"), types[t].name);
+				assert_string_equal(text(r, "state"), states[s].name);
+				assert_int_equal(!!json_object_get(r, "peer"), peer);
+				assert_int_equal(!!json_object_get(r, "path"), peer);
+				assert_int_equal(!!json_object_get(r, "next_psn"), sends);
+				assert_int_equal(!!json_object_get(r, "acked_psn"),
+						 sends && types[t].reliable);
+				assert_int_equal(!!json_object_get(r, "requester"),
+						 sends && types[t].reliable);
+				assert_int_equal(!!json_object_get(r, "responder"),
+						 peer && types[t].reliable);
+				json_decref(r);
+			}
+		}
+	}
+	*qp = saved;
+}
+
+/* IPv4 addresses are those of mapped GIDs only. A GID that was removed has no address. */
+static void test_addresses(void **state)
+{
+	static const struct {
+		uint8_t gid[16];
+		const char *address;
+	} cases[] = {
+		{ { [10] = 0xff, 0xff, 192, 0, 2, 1 }, "192.0.2.1" },
+		{ { 0xfe, 0x80, [15] = 1 }, "fe80::1" },
+		{ { 0x20, 0x01, 0x0d, 0xb8, [10] = 0xff, 0xff, 192, 0, 2, 1 },
+		  "2001:db8::ffff:c000:201" },
+		{ { 1, [10] = 0xff, 0xff, 192, 0, 2, 1 }, "100::ffff:c000:201" },
+		{ { [10] = 0xff, 0xfe, 192, 0, 2, 1 }, "::fffe:c000:201" },
+	};
+	struct fixture *f = *state;
+	struct host_qp host;
+	struct qp *qp, saved;
+	json_t *r;
+
+	make_qp(f, &host);
+	inproc_connect_self(f->p, &host);
+	qp = table_get(&f->p->f->dev.qps, host.number);
+	saved = *qp;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memcpy(qp->path.dgid, cases[i].gid, 16);
+		qp->path.sgid_index = i ? htole16(0xffff) : 0;
+		r = show(f, &host);
+		assert_string_equal(text(r, "peer"), cases[i].address);
+		assert_string_equal(text(part(r, "path"), "address"), cases[i].address);
+		assert_int_equal(!json_object_get(part(r, "path"), "own_address"), i > 0);
+		json_decref(r);
+	}
+	*qp = saved;
+}
+
+/* A number of a queue pair is not taken modulo 2^32; 1 is the GSI queue pair, whatever its handle. */
+static void test_numbers(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp host, gsi;
+	json_t *r;
+
+	make_qp(f, &host);
+	for (int i = -1; i < 2; i += 2)
+		refused(f, CONTROL_NOT_FOUND, "qp.show",
+			json_pack("{s:s, s:I}", "device", "test", "qpn",
+				  (json_int_t)host.number + i * ((json_int_t)1 << 32)));
+	assert_int_equal(host_qp_create(&f->p->host, &gsi, ORNIC_QPT_GSI, 4, f->p->pd,
+					f->p->cq.number, f->p->cq.number), 0);
+	r = call(f, "qp.show", json_pack("{s:s, s:i}", "device", "test", "qpn", 1));
+	assert_string_equal(text(r, "type"), "gsi");
+	assert_int_equal(number(r, "qpn"), 1);
+	assert_int_equal(number(r, "handle"), gsi.number);
+	json_decref(r);
+}
+
 /* The rate is the lower one of rate limit and congestion control, for every type. */
 static void test_rate(void **state)
 {
@@ -595,7 +717,8 @@ static void test_cc_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_fresh), WITH(test_connected), WITH(test_details), WITH(test_rate),
+		WITH(test_fresh), WITH(test_connected), WITH(test_details), WITH(test_states),
+		WITH(test_addresses), WITH(test_numbers), WITH(test_rate),
 		WITH(test_many), WITH(test_wrong),
 		WITH(test_counters), WITH(test_latency), WITH(test_cc),
 		WITH(test_cc_many),
