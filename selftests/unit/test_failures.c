@@ -16,11 +16,12 @@
 #include "daemon.h"
 #include "dev/function.h"
 #include "engine/latency.h"
-#include "fault/state.h"
 #include "lib/failing.h"
+#include "lib/fault_rule.h"
 #include "lib/folder.h"
 #include "lib/lines.h"
 #include "lib/netns.h"
+#include "lib/printed.h"
 #include "log.h"
 #include "vfu/command.h"
 #include "vfu/server.h"
@@ -676,6 +677,17 @@ static void expect_result(struct fixture *f, const char *order, const char *want
 	expect_answer(f, full, line);
 }
 
+/* Check that an order is rejected with @code and @message. */
+static void expect_error(struct fixture *f, const char *order, int code, const char *message)
+{
+	char want[1024];
+
+	snprintf(want, sizeof(want),
+		 "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
+		 code, message);
+	expect_answer(f, order, want);
+}
+
 #define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
 
 /* In the lists below, each member has a different value, so that a swapped one is noticed. */
@@ -775,6 +787,10 @@ static void test_fault_list(void **state)
 		      "\"rule\":\"ecn seed=0\",\"seed\":\"0\",\"matched\":0,\"acted\":0,"
 		      "\"no_room\":0,\"spent\":false}]");
 	expect_result(f, CALL("fault.del", "{\"id\":2}"), "{}");
+	for (int i = 1; i < FAULT_RULES; i++)
+		fault_rule(&f->d.engine, "ecn");
+	expect_error(f, CALL("fault.add", "{\"rule\":\"ecn\"}"), CONTROL_REJECTED,
+		     "there are 256 rules, the most possible; delete some");
 	expect_result(f, CALL("fault.clear", "{}"), "{}");
 	expect_result(f, CALL("fault.list", "{}"), "[]");
 }
@@ -822,17 +838,6 @@ static void test_latency(void **state)
 		      "\"buckets\":[{\"ns\":2,\"count\":5}]}}}");
 	expect_result(f, CALL("latency.off", "{\"device\":\"vm1\"}"), "{}");
 	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"), "{\"on\":false}");
-}
-
-/* Check that an order is rejected with @code and @message. */
-static void expect_error(struct fixture *f, const char *order, int code, const char *message)
-{
-	char want[1024];
-
-	snprintf(want, sizeof(want),
-		 "{\"error\":{\"code\":%d,\"message\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":1}",
-		 code, message);
-	expect_answer(f, order, want);
 }
 
 static void test_wrong_orders(void **state)
@@ -1014,6 +1019,43 @@ static void test_clients(void **state)
 	try_client(f, "vfu", FAILING_MEMORY, 3);
 	try_client(f, "vfu", FAILING_KERNEL, 1);
 	vfu_hang_up(f);
+	control_hang_up(f);
+}
+
+/* Without memory for an answer, the connection ends. With any answer, it continues. */
+static void test_lost_answer(void **state)
+{
+	static const char order[] = CALL("cc.show", "{}") "\n";
+	struct fixture *f = *state;
+	unsigned int fds, lost = 0;
+	bool failed = true;
+	char got[4096];
+
+	assert_int_equal(control_listen(f), 0);
+	fds = descriptors();
+	for (uint32_t left = 0; failed; left++) {
+		int fd = dial(f, "control");
+		ssize_t n;
+
+		assert_true(left < MOST_FAILURES);
+		turn(f);
+		assert_int_equal(write(fd, order, sizeof(order) - 1), sizeof(order) - 1);
+		turn(f);
+		failing_begin(FAILING_MEMORY, ENOMEM, left);
+		assert_false(control_work(f->d.control));
+		failed = failing_end();
+		n = recv(fd, got, sizeof(got), 0);
+		if (n) {
+			assert_int_equal(got[n - 1], '\n');
+			assert_int_equal(recv(fd, got, sizeof(got), 0), -1);
+		}
+		lost += !n;
+		assert_int_equal(descriptors(), fds + 1 + !!n);
+		close(fd);
+		turn(f);
+		assert_int_equal(descriptors(), fds);
+	}
+	assert_int_equal(lost, 1);
 	control_hang_up(f);
 }
 
@@ -1271,31 +1313,101 @@ static void test_start(void **state)
 	finish_start(&set);
 }
 
+/* Start the daemon, which fails with @err and says @want, and leaves nothing. */
+static void cannot_start(struct fixture *f, int err, const char *want)
+{
+	unsigned int fds = descriptors(), files = folder_entries(f->dir);
+
+	raise(SIGTERM);
+	log_keep(f->said, sizeof(f->said));
+	assert_int_equal(daemon_start(f), err);
+	log_keep(NULL, 0);
+	assert_string_equal(f->said, want);
+	assert_int_equal(descriptors(), fds);
+	assert_int_equal(folder_entries(f->dir), files);
+}
+
+/* A wrong rule, port or capture ends the start; the files of earlier captures are removed. */
+static void test_wrong_start(void **state)
+{
+	struct fixture *f = *state;
+	struct config *c = &f->config;
+	sigset_t set;
+
+	prepare_start(f, &set);
+	assert_int_equal(config_fault(c, "drip", false), 0);
+	cannot_start(f, -EINVAL,
+		     "fault \"drip\": \"drip\" is not an action; expected one of drop, duplicate, reorder, delay, corrupt, truncate, ecn, flap, qp-error, fatal, cqe, admin");
+	c->fault[c->nfaults - 1].file = true;
+	cannot_start(f, -ENOENT, "cannot read drip: No such file or directory");
+	free(c->fault[--c->nfaults].text);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(config_capture(c, textf(f, "%s/%d%s", f->dir, i,
+							 i == 1 ? ",device=x" : "")), 0);
+	cannot_start(f, -ENOENT, "cannot capture: there is no device x");
+	assert_int_equal(config_port(c, textf(f, "stream,path=%s/no/x", f->dir)), 0);
+	snprintf(f->text, sizeof(f->text),
+		 "cannot listen on %s/no/x: No such file or directory; create its directory first",
+		 f->dir);
+	cannot_start(f, -ENOENT, f->text);
+	finish_start(&set);
+}
+
+/* The daemon serves even if it cannot report that. */
+static void test_not_ready(void **state)
+{
+	struct fixture *f = *state;
+	struct printed printed;
+	char said[256];
+	sigset_t set;
+
+	prepare_start(f, &set);
+	log_setup(LOG_WARN, false);
+	f->config.ready_fd = 100;
+	for (int i = 0; i < 2; i++) {
+		int fd = open("/dev/null", i ? O_WRONLY : O_RDONLY);
+
+		assert_int_equal(dup2(fd, 100), 100);
+		close(fd);
+		raise(SIGTERM);
+		print_begin(&printed, STDERR_FILENO);
+		assert_int_equal(daemon_start(f), 0);
+		print_end(&printed, said, sizeof(said));
+		assert_string_equal(said, i ? "" : "ornicd: warning: cannot report readiness on descriptor 100: Bad file descriptor\n");
+		assert_int_equal(fcntl(100, F_GETFD), -1);
+	}
+	finish_start(&set);
+}
+
 /*
- * Start the daemon with a pipe as descriptor @fd, to which it reports that it serves. Return: true
- * if the descriptor is open afterwards.
+ * Start the daemon with a pipe as descriptor @fd, to which it reports that it serves, and which it
+ * closes. Return: true if the descriptor is open afterwards.
  */
 static bool start_ready(struct fixture *f, int fd)
 {
 	unsigned int count = descriptors();
-	int before = dup(fd), pipe_fd[2];
+	int before = dup(fd), pipe_fd[2], err;
+	ssize_t n[2];
 	char got[2];
 	bool open;
 
-	assert_int_equal(pipe(pipe_fd), 0);
+	assert_int_equal(pipe2(pipe_fd, O_NONBLOCK), 0);
 	assert_int_equal(dup2(pipe_fd[1], fd), fd);
 	close(pipe_fd[1]);
 	f->config.ready_fd = fd;
 	raise(SIGTERM);
-	assert_int_equal(daemon_start(f), 0);
+	err = daemon_start(f);
 	open = fcntl(fd, F_GETFD) >= 0;
+	n[0] = read(pipe_fd[0], got, sizeof(got));
+	n[1] = read(pipe_fd[0], got + 1, 1);
 	if (before >= 0) {
 		dup2(before, fd);
 		close(before);
 	}
-	assert_int_equal(read(pipe_fd[0], got, sizeof(got)), 1);
+	assert_int_equal(err, 0);
+	assert_int_equal(n[0], 1);
 	assert_int_equal(got[0], '\n');
-	assert_int_equal(read(pipe_fd[0], got, sizeof(got)), 0);
+	assert_int_equal(n[1], 0);
 	close(pipe_fd[0]);
 	assert_int_equal(descriptors(), count);
 	return open;
@@ -1489,11 +1601,14 @@ int main(void)
 		TEST(latency),
 		TEST(wrong_orders),
 		TEST(clients),
+		TEST(lost_answer),
 		TEST(send_fails),
 		TEST(too_many_clients),
 		TEST(version),
 		TEST(config),
 		TEST(start),
+		TEST(wrong_start),
+		TEST(not_ready),
 		TEST(ready),
 		TEST(serves),
 		TEST(interfaces),
