@@ -588,6 +588,37 @@ static void test_checksum(void **state)
 		switch_port_del(port[i]);
 }
 
+static void count_frame(void *arg, const struct packet *p)
+{
+	(void)p;
+	++*(unsigned int *)arg;
+}
+
+/* A frame without a whole Ethernet header is dropped. */
+static void test_short(void **state)
+{
+	static const struct switch_port_ops ops = { .deliver = count_frame };
+	static uint8_t frame[14] = { [0 ... 5] = 0xff, 2, 9, 9, 9, 9, 9, 0x88, 0xb5 };
+	struct fix *t = *state;
+	unsigned int got = 0;
+	struct switch_port *port[2] = {
+		switch_port_add(t->w.e.sw, "in", &ops, &got),
+		switch_port_add(t->w.e.sw, "out", &ops, &got),
+	};
+
+	for (int i = 0; i < 2; i++)
+		switch_port_set_up(port[i], true);
+	rule(t, "ecn packet=any");
+	for (uint32_t len = 12; len <= 14; len++) {
+		watch(t);
+		send_frame(t, port[0], frame, len);
+		assert_int_equal(sights(t, "dropped: too short"), len < 14);
+		assert_int_equal(got, len == 14);
+	}
+	for (int i = 0; i < 2; i++)
+		switch_port_del(port[i]);
+}
+
 /* No bit is left to corrupt of a frame that ends where they begin: Ethernet header, BTH. */
 static void test_corrupt_nothing(void **state)
 {
@@ -1555,6 +1586,7 @@ int main(void)
 		TEST(test_corrupt_ethernet),
 		TEST(test_corrupt_nothing),
 		TEST(test_checksum),
+		TEST(test_short),
 		TEST(test_truncate),
 		TEST(test_truncate_own),
 		TEST(test_truncate_own_group),
