@@ -35,10 +35,10 @@
 #define PLACES	32
 
 /*
- * Errors of looking for a group and of setting a mode, 0: none. -1: there is no such group, and
- * errno does not change.
+ * Errors of looking for a group, of setting a mode and of giving a file to a group, 0: none. -1:
+ * there is no such group, and errno does not change.
  */
-static int group_error, mode_error;
+static int group_error, mode_error, owner_error;
 
 struct group *getgrnam(const char *name)
 {
@@ -54,6 +54,12 @@ int chmod(const char *path, mode_t mode)
 {
 	errno = mode_error;
 	return mode_error ? -1 : syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+}
+
+int chown(const char *path, uid_t owner, gid_t group)
+{
+	errno = owner_error;
+	return owner_error ? -1 : syscall(SYS_fchownat, AT_FDCWD, path, owner, group, 0);
 }
 
 /**
@@ -870,6 +876,10 @@ static void test_permissions(void **state)
 	group_error = EIO;
 	cannot_open(f, "g", -EIO, "control socket: cannot look for group g: Input/output error");
 	group_error = 0;
+	owner_error = EPERM;
+	cannot_open(f, "g", -EPERM,
+		    "control socket: cannot give %s to group g: Operation not permitted");
+	owner_error = 0;
 	mode_error = EROFS;
 	cannot_open(f, NULL, -EROFS, "control socket: cannot set the mode of %s to 0640: "
 		    "Read-only file system");

@@ -731,6 +731,10 @@ static void test_port_list(void **state)
 	for (int i = 0; i < CNT_COUNT; i++)
 		dev->cnt[i] = 1000 + i;
 	memcpy(dev->port.mac, (uint8_t[]) { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 }, 6);
+	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":4094}"), "{}");
+	assert_int_equal(switch_port_vlan(dev->port.sw), 4094);
+	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":0}"), "{}");
+	assert_int_equal(switch_port_vlan(dev->port.sw), 0);
 	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":5}"), "{}");
 	expect_result(f, CALL("port.add", "{\"spec\":\"stream,path=%s/s,name=p,vlan=6\"}"),
 		      "{\"name\":\"p\"}");
@@ -786,7 +790,7 @@ static void test_fault_list(void **state)
 		      "\"matched\":3,\"acted\":2,\"no_room\":1,\"spent\":true},{\"id\":2,"
 		      "\"rule\":\"ecn seed=0\",\"seed\":\"0\",\"matched\":0,\"acted\":0,"
 		      "\"no_room\":0,\"spent\":false}]");
-	expect_result(f, CALL("fault.del", "{\"id\":2}"), "{}");
+	expect_result(f, CALL("fault.del", "{\"id\":1}"), "{}");
 	for (int i = 1; i < FAULT_RULES; i++)
 		fault_rule(&f->d.engine, "ecn");
 	expect_error(f, CALL("fault.add", "{\"rule\":\"ecn\"}"), CONTROL_REJECTED,
@@ -808,6 +812,11 @@ static void test_capture_list(void **state)
 	expect_result(f, CALL("capture.list", "{}"),
 		      "[{\"id\":1,\"file\":\"%1$s/file\",\"state\":\"running\",\"frames\":5,"
 		      "\"dropped\":6,\"bytes\":7}]");
+	capture->ending = true;
+	expect_result(f, CALL("capture.list", "{}"),
+		      "[{\"id\":1,\"file\":\"%1$s/file\",\"state\":\"ending\",\"frames\":5,"
+		      "\"dropped\":6,\"bytes\":7}]");
+	capture->ending = false;
 	capture->err = -ENOSPC;
 	expect_result(f, CALL("capture.list", "{}"),
 		      "[{\"id\":1,\"file\":\"%1$s/file\",\"state\":\"failed\","
@@ -839,6 +848,12 @@ static void test_latency(void **state)
 	expect_result(f, CALL("latency.off", "{\"device\":\"vm1\"}"), "{}");
 	expect_result(f, CALL("latency.show", "{\"device\":\"vm1\"}"), "{\"on\":false}");
 }
+
+#define UNKNOWN_CC	"congestion control \\\"maybe=1\\\": \\\"maybe\\\" is not on, off or one of " \
+	"np_min_time_between_cnps, np_cnp_dscp, rp_time_reset, rp_byte_reset, rp_threshold, "	\
+	"rp_ai_rate, rp_hai_rate, rp_max_rate, rp_min_rate, rp_min_dec_fac, "			\
+	"rp_rate_to_set_on_first_cnp, rp_dce_tcp_g, rp_dce_tcp_rtt, "				\
+	"rp_rate_reduce_monitor_period, rp_initial_alpha_value"
 
 static void test_wrong_orders(void **state)
 {
@@ -883,6 +898,26 @@ static void test_wrong_orders(void **state)
 		  "there is no device x" },
 		{ "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"version\"}", CONTROL_REQUEST,
 		  "jsonrpc must be \\\"2.0\\\"" },
+		{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"x\"}"), CONTROL_PARAMS,
+		  "\\\"vm1\\\": rate=x is not a rate in bit/s such as 100M" },
+		{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"1M\",\"pmax\":\"101\"}"),
+		  CONTROL_PARAMS, "\\\"vm1\\\": pmax must not be more than 100 per cent" },
+		{ CALL("cc.set", "{\"spec\":\"maybe=1\"}"), CONTROL_PARAMS, UNKNOWN_CC },
+		{ CALL("port.add", "{\"spec\":\"tap\"}"), CONTROL_PARAMS,
+		  "port \\\"tap\\\": ifname= is missing; the form is tap,ifname=NAME[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]" },
+		{ CALL("capture.start", "{\"spec\":\"/tmp/x,device=x\"}"), CONTROL_NOT_FOUND,
+		  "cannot capture: there is no device x" },
+		{ CALL("capture.stop", "{\"id\":-1}"), CONTROL_NOT_FOUND,
+		  "there is no capture -1" },
+		{ CALL("capture.stop", "{\"id\":1}"), CONTROL_NOT_FOUND, "there is no capture 1" },
+		{ CALL("fault.del", "{\"id\":-1}"), CONTROL_NOT_FOUND,
+		  "there is no fault rule -1" },
+		{ CALL("qp.show", "{\"device\":\"vm1\",\"qpn\":5}"), CONTROL_NOT_FOUND,
+		  "device vm1 has no queue pair 5" },
+		{ CALL("qp.list", "{\"device\":\"vm1\",\"from\":-1}"), CONTROL_PARAMS,
+		  "params: from must be a queue pair's handle" },
+		{ CALL("counters", "{\"device\":\"vm\"}"), CONTROL_NOT_FOUND,
+		  "there is no device vm" },
 		{ CALL("version", "[]"), CONTROL_PARAMS, "params must be an object" },
 		{ CALL("none", "{}"), CONTROL_METHOD,
 		  "there is no such method; \\\"methods\\\" lists all" },
@@ -1059,43 +1094,85 @@ static void test_lost_answer(void **state)
 	control_hang_up(f);
 }
 
-static int send_error;
+static int send_error, recv_error;
+
+/* Return *@error, which is 0 then. */
+static int next_error(int *error)
+{
+	int is = *error;
+
+	*error = 0;
+	return is;
+}
 
 ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
-	if (!send_error)
-		return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
-	errno = send_error;
-	send_error = 0;
-	return -1;
+	errno = next_error(&send_error);
+	return errno ? -1 : syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
 }
 
-/* An answer is sent later if it cannot be sent now. Other errors end the connection. */
-static void test_send_fails(void **state)
+ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
-	static const int errors[] = { EAGAIN, EINTR, ENOMEM };
+	errno = next_error(&recv_error);
+	return errno ? -1 : syscall(SYS_recvfrom, fd, buf, len, flags, NULL, NULL);
+}
+
+/*
+ * An answer is sent later if it cannot be sent now, and discarded if the client has closed its end.
+ * Other errors end the connection.
+ */
+static void test_socket_fails(void **state)
+{
 	static const char order[] = CALL("cc.set", "{\"spec\":\"off\"}") "\n";
 	static const char want[] = "{\"result\":{},\"jsonrpc\":\"2.0\",\"id\":1}\n";
+	static const struct {
+		int error;
+		int *call;
+		ssize_t n;	/* received by the client */
+	} cases[] = {
+		{ EAGAIN, &send_error, sizeof(want) - 1 }, { EINTR, &send_error, sizeof(want) - 1 },
+		{ EPIPE, &send_error, -1 }, { ECONNRESET, &send_error, -1 },
+		{ ENOMEM, &send_error, 0 },
+		{ EAGAIN, &recv_error, sizeof(want) - 1 }, { EINTR, &recv_error, sizeof(want) - 1 },
+		{ ECONNRESET, &recv_error, 0 }, { ENOMEM, &recv_error, 0 },
+	};
 	struct fixture *f = *state;
 	unsigned int fds;
 	char got[256];
 
 	assert_int_equal(control_listen(f), 0);
 	fds = descriptors();
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int fd = dial(f, "control");
 		ssize_t n;
 
 		turn(f);
 		assert_int_equal(write(fd, order, sizeof(order) - 1), sizeof(order) - 1);
+		if (cases[i].call == &recv_error) {
+			recv_error = cases[i].error;
+			turn(f);
+			assert_int_equal(recv_error, 0);
+		} else {
+			send_error = cases[i].error;
+		}
 		turn(f);
-		send_error = errors[i];
 		assert_false(control_work(f->d.control));
 		turn(f);
 		assert_int_equal(send_error, 0);
 		n = recv(fd, got, sizeof(got), 0);
-		assert_int_equal(n, errors[i] == ENOMEM ? 0 : sizeof(want) - 1);
-		assert_memory_equal(got, want, n);
+		if (cases[i].n)
+			assert_int_equal(n, cases[i].n);
+		else
+			assert_true(!n || errno == ECONNRESET);	/* with unread bytes */
+		if (n > 0)
+			assert_memory_equal(got, want, n);
+		assert_int_equal(descriptors(), fds + 1 + !!cases[i].n);
+		if (n < 0 && cases[i].n) {	/* it still serves the client */
+			assert_int_equal(write(fd, order, sizeof(order) - 1), sizeof(order) - 1);
+			turn(f);
+			assert_false(control_work(f->d.control));
+			assert_int_equal(recv(fd, got, sizeof(got), 0), sizeof(want) - 1);
+		}
 		close(fd);
 		turn(f);
 		assert_int_equal(descriptors(), fds);
@@ -1602,7 +1679,7 @@ int main(void)
 		TEST(wrong_orders),
 		TEST(clients),
 		TEST(lost_answer),
-		TEST(send_fails),
+		TEST(socket_fails),
 		TEST(too_many_clients),
 		TEST(version),
 		TEST(config),

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -34,6 +35,28 @@ int open(const char *path, int flags, ...)
 		return -1;
 	}
 	return syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+}
+
+/* Replaces the C library's: each line is written in another second, so none is suppressed. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	static time_t seconds;
+
+	(void)clock;
+	*ts = (struct timespec) { .tv_sec = ++seconds };
+	return 0;
+}
+
+static int accept_error;
+
+/* Replaces the C library's, to fail once with @accept_error. */
+int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	if (!accept_error)
+		return syscall(SYS_accept4, fd, addr, len, flags);
+	errno = accept_error;
+	accept_error = 0;
+	return -1;
 }
 
 static int setup(void **state)
@@ -212,12 +235,62 @@ static void test_limit(void **state)
 	close(sock);
 }
 
+/* No error but that of missing descriptors costs a connection; errors that pass have no line. */
+static void test_accept_errors(void **state)
+{
+	static const struct {
+		int error;
+		const char *said;
+		bool lost;
+	} cases[] = {
+		{ EAGAIN, "", false }, { EINTR, "", false }, { ECONNABORTED, "", false },
+		{ EMFILE, "test: cannot accept a connection: Too many open files", true },
+		{ ENFILE, "test: cannot accept a connection: Too many open files in system", true },
+		{ ENOMEM, "test: cannot accept a connection: Cannot allocate memory", false },
+	};
+	int sock = unix_bind(&at, SOCK_STREAM, 0600);
+	const int free_fd = next_fd();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int client = dial(), fd;
+		char byte;
+
+		log_keep(said, sizeof(said));
+		accept_error = cases[i].error;
+		assert_int_equal(unix_accept(sock, "test"), -1);
+		assert_string_equal(said, cases[i].said);
+		assert_int_equal(recv(client, &byte, 1, 0), cases[i].lost ? 0 : -1);
+		fd = unix_accept(sock, "test");
+		assert_int_equal(fd < 0, cases[i].lost);
+		if (fd >= 0)
+			close(fd);
+		close(client);
+		assert_int_equal(next_fd(), free_fd);
+	}
+	close(sock);
+}
+
+/* A socket of another kind has the name: it stays, with the process unknown. */
+static void test_other_kind(void **state)
+{
+	int fd = unix_bind(&at, SOCK_STREAM, 0600);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(unix_bind(&at, SOCK_DGRAM, 0600), -EADDRINUSE);
+	expect_said("address in use by another process; stop it or choose another path");
+	assert_int_equal(access(at.sun_path, F_OK), 0);
+	close(fd);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(address), TEST(names), TEST(rejected), TEST(limit),
+		TEST(accept_errors), TEST(other_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
