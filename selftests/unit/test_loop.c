@@ -206,6 +206,34 @@ static void test_large_numbers(void **state)
 	assert_int_equal(t->end[0].calls, 1);
 }
 
+/* Without standard input, its number is that of another file. */
+static void test_descriptor_0(void **state)
+{
+	const int input = dup(STDIN_FILENO);
+	struct fix *t = *state;
+	struct end zero = { .t = t };
+	struct loop *other;
+
+	assert_int_equal(dup2(t->end[0].fd[0], 0), 0);
+	assert_int_equal(loop_add(t->l, 0, EPOLLIN, called, &zero), 0);
+	assert_int_equal(loop_add(t->l, 0, EPOLLIN, called, &zero), -EEXIST);
+	fill(&t->end[0]);
+	turns(t, 1);
+	assert_int_equal(zero.calls, 1);
+	assert_int_equal(loop_mod(t->l, 0, 0), 0);
+	turns(t, 1);
+	assert_int_equal(zero.calls, 1);
+	loop_del(t->l, 0);
+	close(0);
+	other = loop_new();
+	assert_non_null(other);
+	assert_int_equal(fcntl(0, F_GETFD), FD_CLOEXEC);
+	loop_free(other);
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	dup2(input, 0);
+	close(input);
+}
+
 static void stop(void *arg, uint32_t events)
 {
 	(void)events;
@@ -248,6 +276,7 @@ static void test_wait(void **state)
 	struct fix *t = *state;
 	int64_t begin = now();
 
+	errno = EBADF;		/* an earlier one means nothing */
 	loop_set_work(t->l, once, t);
 	t->wait = 20000000;
 	assert_int_equal(loop_run(t->l), 0);
@@ -373,7 +402,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
-		TEST(large_numbers), TEST(no_hook), TEST(wait), TEST(spin),
+		TEST(large_numbers), TEST(descriptor_0), TEST(no_hook), TEST(wait), TEST(spin),
 		TEST(signals), TEST(interrupted),
 	};
 
