@@ -50,8 +50,14 @@ struct group *getgrnam(const char *name)
 	return group_error ? NULL : &g;
 }
 
+static mode_t mode_before;
+
 int chmod(const char *path, mode_t mode)
 {
+	struct stat st;
+
+	if (!stat(path, &st))
+		mode_before = st.st_mode & 07777;
 	errno = mode_error;
 	return mode_error ? -1 : syscall(SYS_fchmodat, AT_FDCWD, path, mode);
 }
@@ -60,6 +66,16 @@ int chown(const char *path, uid_t owner, gid_t group)
 {
 	errno = owner_error;
 	return owner_error ? -1 : syscall(SYS_fchownat, AT_FDCWD, path, owner, group, 0);
+}
+
+static time_t later;	/* s that all clocks are fast */
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int err = syscall(SYS_clock_gettime, clock, ts);
+
+	ts->tv_sec += later;
+	return err;
 }
 
 /**
@@ -254,6 +270,10 @@ static void test_messages(void **state)
 		{ "{\"id\":7,\"method\":\"version\"}", "7", "Object item not found: jsonrpc" },
 		{ "{" V "\"id\":\"a\",\"method\":\"version\",\"params\":{\"x\":1}}", "\"a\"",
 		  "params: 1 object item(s) left unpacked: x" },
+		{ "{" V "\"id\":1,\"method\":\"fault.add\",\"params\":{\"rule\":\"drop device=x\"}}",
+		  "1", "there is no device x; there are none" },
+		{ "{" V "\"id\":1,\"method\":\"fault.add\",\"params\":{\"rule\":\"drop port=x\"}}",
+		  "1", "there is no port x; there are none" },
 		{ "[[[[[[[[[[[[[[[[[", "null", "nested too deep" },
 		{ "[[[[[[[[[[[[[[[[", "null", "']' expected near end of file" },
 		/* an escaped quote does not end the string */
@@ -391,6 +411,38 @@ static void test_port(void **state)
 	assert_int_equal(code_of(f, "{" V "\"id\":1,\"method\":\"port.add\",\"params\":"
 				 "{\"spec\":\"packet,ifname=nosuchif\"}}"), CONTROL_NOT_FOUND);
 	assert_int_equal(f->d.nuplinks, 1);
+}
+
+/* Answer to "methods" with an id of @len letters. Return: its length; @code: of an error, or 0. */
+static size_t answer_of(struct fixture *f, size_t len, int *code)
+{
+	char *line = malloc(len + 100), *text;
+	json_t *answer;
+	size_t n = 0;
+
+	sprintf(line, "{" V "\"method\":\"methods\",\"id\":\"%0*d\"}", (int)len, 0);
+	text = control_request(&f->d, line, strlen(line), &n);
+	assert_non_null(text);
+	answer = json_loadb(text, n, 0, NULL);
+	*code = json_integer_value(json_object_get(json_object_get(answer, "error"), "code"));
+	json_decref(answer);
+	free(text);
+	free(line);
+	return n;
+}
+
+/* An answer of CONTROL_ANSWER bytes with its newline is sent, a longer one is an error. */
+static void test_longest_answer(void **state)
+{
+	struct fixture *f = *state;
+	size_t len;
+	int code;
+
+	len = CONTROL_ANSWER - answer_of(f, 1, &code) + 1;
+	assert_int_equal(answer_of(f, len, &code), CONTROL_ANSWER);
+	assert_int_equal(code, 0);
+	assert_true(answer_of(f, len + 1, &code) < CONTROL_ANSWER);
+	assert_int_equal(code, CONTROL_INTERNAL);
 }
 
 /* The code of each errno, and the message: the first error line, or else the errno's text */
@@ -728,6 +780,39 @@ static void test_many(void **state)
 			close(fd[i]);
 }
 
+/* After 10 s without progress, a client gives its place to a new one; an idle client never does. */
+static void test_replaced(void **state)
+{
+	struct fixture *f = *state;
+	int fd[PLACES], extra[2];
+	char byte;
+
+	for (int i = 0; i < PLACES; i++) {
+		fd[i] = dial(f);
+		say(f, fd[i], i ? "{" : "\n");
+		turns(f, 2);
+	}
+	later += 9;
+	extra[0] = dial(f);
+	assert_non_null(strstr(hear(f, extra[0]), "too many clients"));
+	close(extra[0]);
+	later += 2;
+	for (int i = 0; i < 2; i++) {
+		extra[i] = dial(f);
+		say_id(f, extra[i], i);
+		hear_id(f, extra[i], i);
+		for (int j = 0; j < PLACES; j++) {
+			bool closed = j == 1 || (i && j == 2);
+
+			assert_int_equal(recv(fd[j], &byte, 1, 0), closed ? 0 : -1);
+		}
+	}
+	for (int i = 0; i < PLACES; i++)
+		close(fd[i]);
+	for (int i = 0; i < 2; i++)
+		close(extra[i]);
+}
+
 /* The daemon stops reading from a client that does not read its answers, and serves all others. */
 static void test_slow_reader(void **state)
 {
@@ -816,6 +901,7 @@ static void test_socket(void **state)
 
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(mode_before, 0600);
 	/* another server listens there */
 	assert_int_equal(control_open(&f->d, &cc, &other), -EADDRINUSE);
 	control_close(f->d.control);
@@ -949,6 +1035,7 @@ int main(void)
 		WITH(test_mutations),
 		WITH(test_port),
 		cmocka_unit_test(test_codes),
+		WITH(test_longest_answer),
 		WITH(test_half_lines),
 		WITH(test_one_per_turn),
 		WITH(test_long_line),
@@ -956,6 +1043,7 @@ int main(void)
 		WITH(test_leave),
 		WITH(test_leave_early),
 		WITH(test_many),
+		WITH(test_replaced),
 		WITH(test_slow_reader),
 		WITH(test_stuck),
 		WITH(test_socket),

@@ -1078,6 +1078,7 @@ static void test_released(void **state)
 	assert_int_equal(fault_del(e, id[1]), 0);
 	assert_true(switch_is_faulty(e->sw));
 	assert_true(timer_armed(&faults_of(e)->timer));
+	rule(t, "fatal device=vm1 in=1s");
 	e->faults->fini(e);
 	assert_null(e->faults);
 	assert_false(switch_is_faulty(e->sw));
