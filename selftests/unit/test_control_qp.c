@@ -689,6 +689,32 @@ static void test_cc(void **state)
 	json_decref(r);
 }
 
+/* cc.set limits the queue pairs with a remote peer to the new rate. Nothing else is limited. */
+static void test_cc_set(void **state)
+{
+	struct fixture *f = *state;
+	struct host_qp qp[2];
+	struct qp *held[2];
+
+	for (int i = 0; i < 2; i++) {
+		make_qp(f, &qp[i]);
+		held[i] = table_get(&f->p->f->dev.qps, qp[i].number);
+	}
+	held[0]->rate.remote = true;
+	f->d.engine.clock = f->p->engine.clock;
+	cc_defaults(&f->d.engine.cc);
+	TAILQ_INIT(&f->d.engine.devices);
+	TAILQ_CONCAT(&f->d.engine.devices, &f->p->engine.devices, link);
+	json_decref(call(f, "cc.set", json_pack("{s:s}", "spec", "on,rp_max_rate=8000")));
+	TAILQ_CONCAT(&f->p->engine.devices, &f->d.engine.devices, link);
+	assert_int_equal(f->d.engine.cc.v[CC_rp_max_rate], 8000);
+	assert_true(held[0]->rate.remote);
+	assert_true(held[0]->rate.net_cost);
+	assert_false(held[1]->rate.remote);
+	assert_false(held[1]->rate.net_cost);
+	held[0]->rate.remote = false;
+}
+
 /* 1000 queue pairs are described and the others counted, as the manual says. */
 static void test_cc_many(void **state)
 {
@@ -721,6 +747,7 @@ int main(void)
 		WITH(test_addresses), WITH(test_numbers), WITH(test_rate),
 		WITH(test_many), WITH(test_wrong),
 		WITH(test_counters), WITH(test_latency), WITH(test_cc),
+		WITH(test_cc_set),
 		WITH(test_cc_many),
 	};
 

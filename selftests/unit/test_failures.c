@@ -1180,6 +1180,8 @@ static void test_socket_fails(void **state)
 	control_hang_up(f);
 }
 
+#define REJECTED	"ornicd: warning: control: rejected a client: 32 are connected already\n"
+
 /* A client that has just sent a part of a line keeps its place, if 32 are connected. */
 static void test_too_many_clients(void **state)
 {
@@ -1201,8 +1203,26 @@ static void test_too_many_clients(void **state)
 		assert_int_equal(recv(fd[i], got, sizeof(got), 0), -1);
 	assert_int_equal(recv(fd[32], got, sizeof(got), 0), sizeof(want) - 1);
 	assert_string_equal(got, want);
-	lines_end("ornicd: warning: control: rejected a client: 32 are connected already\n");
-	for (int i = 0; i < 33; i++)
+	lines_end(REJECTED);
+	/* the next one does not get the reason */
+	close(fd[32]);
+	log_setup(LOG_DEBUG, false);
+	for (int i = 0; i < 2; i++) {
+		struct printed printed;
+		char said[256];
+
+		fd[32] = dial(f, "control");
+		send_error = i ? EPIPE : 0;
+		print_begin(&printed, STDERR_FILENO);
+		turn(f);
+		print_end(&printed, said, sizeof(said));
+		assert_string_equal(said, i ? REJECTED "ornicd: debug: control: cannot send the reason to a rejected client: Broken pipe\n" :
+				    REJECTED);
+		assert_int_equal(recv(fd[32], got, sizeof(got), 0), i ? 0 : sizeof(want) - 1);
+		close(fd[32]);
+	}
+	log_setup(LOG_ERR, false);
+	for (int i = 0; i < 32; i++)
 		close(fd[i]);
 	turn(f);
 	control_hang_up(f);
