@@ -579,13 +579,16 @@ static void test_half_lines(void **state)
 	struct fixture *f = *state;
 	int fd = dial(f);
 
-	for (const char *c = line; *c; c++) {
-		const char one[2] = { *c, 0 };
+	/* the second time, the first line is still in the daemon's buffer */
+	for (int i = 0; i < 2; i++) {
+		for (const char *c = line; *c; c++) {
+			const char one[2] = { *c, 0 };
 
-		say(f, fd, one);
-		turns(f, 2);
+			say(f, fd, one);
+			turns(f, 2);
+		}
+		hear_id(f, fd, 5);
 	}
-	hear_id(f, fd, 5);
 	say(f, fd, "\n\r\n \n");	/* an empty line is ignored, a space is invalid JSON */
 	assert_non_null(strstr(hear(f, fd), "-32700"));
 	assert_non_null(strstr(hear(f, fd), "-32700"));
@@ -796,13 +799,14 @@ static void test_replaced(void **state)
 	extra[0] = dial(f);
 	assert_non_null(strstr(hear(f, extra[0]), "too many clients"));
 	close(extra[0]);
+	say(f, fd[1], " ");	/* that is progress */
 	later += 2;
 	for (int i = 0; i < 2; i++) {
 		extra[i] = dial(f);
 		say_id(f, extra[i], i);
 		hear_id(f, extra[i], i);
 		for (int j = 0; j < PLACES; j++) {
-			bool closed = j == 1 || (i && j == 2);
+			bool closed = j == 2 || (i && j == 3);
 
 			assert_int_equal(recv(fd[j], &byte, 1, 0), closed ? 0 : -1);
 		}

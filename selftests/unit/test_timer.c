@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "lib/failing.h"
 #include "timer.h"
 
 #define MANY	500
@@ -211,6 +212,29 @@ static void test_room_survives_growth(void **state)
 	timers_fini(&ts);
 }
 
+static void test_no_memory(void **state)
+{
+	struct timers ts;
+	struct owner o;
+
+	(void)state;
+	timers_init(&ts);
+	failing_begin(FAILING_MEMORY, ENOMEM, 0);
+	assert_int_equal(timers_reserve(&ts, 1), -ENOMEM);
+	assert_true(failing_end());
+	assert_int_equal(ts.cap, 0);
+	assert_int_equal(ts.room, 0);
+	owner_init(&o, &ts);
+	failing_begin(FAILING_MEMORY, ENOMEM, 0);
+	assert_int_equal(timers_reserve(&ts, ts.room), -ENOMEM);
+	assert_true(failing_end());
+	assert_int_equal(ts.cap, 1);
+	timer_arm(&ts, &o.t, 1);
+	run(&ts, 1);
+	assert_int_equal(o.calls, 1);
+	timers_fini(&ts);
+}
+
 static void test_unreasonable_reserve_fails(void **state)
 {
 	struct timers ts;
@@ -235,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_disarm_from_another),
 		cmocka_unit_test(test_rearm_for_the_past_ends),
 		cmocka_unit_test(test_room_survives_growth),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_unreasonable_reserve_fails),
 	};
 
