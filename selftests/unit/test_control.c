@@ -850,6 +850,7 @@ static void test_stuck(void **state)
 	struct control_client *c;
 	struct timespec tick = { .tv_nsec = 20000000 };
 	int sv[2];
+	char byte;
 
 	TAILQ_INIT(&owner.all);
 	TAILQ_INIT(&owner.ready);
@@ -876,7 +877,9 @@ static void test_stuck(void **state)
 	/* a client that takes a part of a long answer makes progress */
 	c->tx_len = 1 << 20;
 	c->tx_at = 0;
-	c->tx = calloc(1, c->tx_len);
+	c->tx = malloc(c->tx_len);
+	for (size_t i = 0; i < c->tx_len; i++)
+		c->tx[i] = i / 251;
 	assert_int_equal(setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &(int) { 65536 }, sizeof(int)),
 			 0);
 	c->moved -= 2000000000;
@@ -887,6 +890,19 @@ static void test_stuck(void **state)
 	turns(f, 1);
 	assert_in_range(c->tx_at, 1, c->tx_len - 1);
 	assert_false(client_is_stuck(c));
+	/* and gets all of it, in order and once */
+	for (size_t at = 0; at < 1 << 20;) {
+		uint8_t part[4096];
+		ssize_t n = recv(sv[1], part, sizeof(part), 0);
+
+		for (ssize_t i = 0; i < n; i++, at++)
+			assert_int_equal(part[i], (uint8_t)(at / 251));
+		turns(f, 1);
+	}
+	turns(f, 1);
+	assert_null(c->tx);
+	assert_int_equal(c->events, EPOLLIN);
+	assert_int_equal(recv(sv[1], &byte, 1, 0), -1);
 	client_free(c);
 	assert_int_equal(owner.n, 0);
 	close(sv[1]);
