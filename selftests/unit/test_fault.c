@@ -1014,6 +1014,27 @@ static void test_gone(void **state)
 	assert_int_equal(t->seen[0].len, sizeof(frame));
 }
 
+/* A list of ports that is too long for a message is cut off after 255 bytes. */
+static void many_ports(struct fix *t)
+{
+	static const struct switch_port_ops ops;
+	char name[64], all[600] = "vm1, vm2, vm3", want[FAULT_ERROR], err[FAULT_ERROR];
+	struct switch_port *port[8];
+	uint32_t id;
+
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "%060d", i);
+		port[i] = switch_port_add(t->w.e.sw, name, &ops, NULL);
+		strcat(strcat(all, ", "), name);
+	}
+	all[255] = '\0';
+	snprintf(want, sizeof(want), "there is no port x; there are %s", all);
+	assert_int_equal(fault_add(&t->w.e, "drop port=x", &id, err), -ENOENT);
+	assert_string_equal(err, want);
+	for (int i = 0; i < 8; i++)
+		switch_port_del(port[i]);
+}
+
 static void test_refused(void **state)
 {
 	static const struct switch_port_ops ops;
@@ -1031,6 +1052,7 @@ static void test_refused(void **state)
 	assert_int_equal(fault_add(&t->w.e, "drop port=nobody", &id, err), -ENOENT);
 	assert_string_equal(err, "there is no port nobody; there are vm1, vm2, vm3, lan");
 	switch_port_del(port);
+	many_ports(t);
 	assert_int_equal(fault_add(&t->w.e, "drop device=x", &id, err), -ENOENT);
 	assert_int_equal(fault_add(&t->w.e, "drop often", &id, err), -EINVAL);
 	assert_int_equal(fault_add(&t->w.e, "qp-error device=vm1 qp=999", &id, err), -ENOENT);

@@ -146,6 +146,8 @@ static void test_control_characters(void **state)
 	(void)state;
 	log_info("a%sb", "\n\033[1m\t\x7f");
 	assert_string_equal(written(), "ornicd: a??[1m??b\n");
+	log_info("\n");
+	assert_string_equal(written(), "ornicd: ?\n");
 }
 
 /* The log keeps the first error line that is written, without prefix */
