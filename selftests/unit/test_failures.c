@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "dev/function.h"
 #include "engine/latency.h"
+#include "json_memory.h"
 #include "lib/failing.h"
 #include "lib/fault_rule.h"
 #include "lib/folder.h"
@@ -456,6 +457,27 @@ static void test_port_orders(void **state)
 	log_keep(NULL, 0);
 	for (int i = 0; i < 3; i++)
 		config_port_free(&spec[i]);
+}
+
+/* A port is down from the beginning if a fault rule holds the link of its name down. */
+static void test_port_flap(void **state)
+{
+	struct fixture *f = *state;
+	struct uplink_spec spec;
+	char text[128];
+
+	snprintf(text, sizeof(text), "dgram,local=%s/l,remote=%s/r,name=p", f->dir, f->dir);
+	assert_int_equal(config_port_parse(&spec, text), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(daemon_port_add(&f->d, &spec), 0);
+		assert_int_equal(switch_port_is_up(switch_port_find(f->d.engine.sw, "p")), i != 1);
+		if (i)
+			fault_clear(&f->d.engine);
+		else
+			fault_rule(&f->d.engine, "flap port=p for=60min");
+		assert_int_equal(daemon_port_del(&f->d, "p"), 0);
+	}
+	config_port_free(&spec);
 }
 
 static int captures_make(struct fixture *f)
@@ -1191,6 +1213,7 @@ static void test_too_many_clients(void **state)
 	int fd[33];
 
 	assert_int_equal(control_listen(f), 0);
+	json_memory_failed();	/* for an earlier request */
 	lines_begin();
 	for (int i = 0; i < 33; i++) {
 		fd[i] = dial(f, "control");
@@ -1686,6 +1709,7 @@ int main(void)
 		TEST(long_path),
 		TEST(attach),
 		TEST(port_orders),
+		TEST(port_flap),
 		TEST(captures),
 		TEST(faults),
 		TEST(orders),

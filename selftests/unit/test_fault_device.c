@@ -169,7 +169,8 @@ static void test_match(void **state)
 		bool out;
 	} cases[] = {
 		{ "drop", true, false }, { "drop device=t", true, true },
-		{ "drop device=te", false, false }, { "drop device=test", false, false },
+		{ "drop device=x", false, false }, { "drop device=te", false, false },
+		{ "drop device=test", false, false },
 		{ "drop dir=tx", true, false }, { "drop dir=rx", false, true },
 		{ "drop device=t dir=tx", true, false }, { "drop device=t dir=rx", false, true },
 		/* the device's end of the connection, or any end */
