@@ -270,6 +270,10 @@ static void test_defaults(void **state)
 	assert_string_equal(c->device[0].name, ".sock");
 	assert_string_equal(c->device[1].name, "a");
 	assert_string_equal(c->device[2].name, "b");
+	for (int i = 0; i < 3; i++) {
+		assert_false(c->device[i].anti_spoof);
+		assert_true(c->device[i].promisc);
+	}
 	assert_int_equal(c->device[0].vlan | c->port[0].vlan, 0);
 	assert_false(c->port[0].rxe_flush);
 	assert_int_equal(c->port[0].link.kbps, 0);
@@ -593,9 +597,9 @@ static void test_messages(void **state)
 		  "path /a is given to two devices" },
 		{ "-d path=/z,name=n -d path=/a/x -d path=/b/x",
 		  "devices /a/x and /b/x have the same name, x: add name= to one" },
-		{ "-d path=/z,name=n -d path=/a,mac=02:00:00:0a:bc:0f "
-		  "-d path=/b,mac=02:00:00:0a:bc:0f",
-		  "devices /a and /b have the same mac, 02:00:00:0a:bc:0f: change one" },
+		{ "-d path=/z,name=n -d path=/a,mac=02:13:24:0a:bc:0f "
+		  "-d path=/b,mac=02:13:24:0a:bc:0f",
+		  "devices /a and /b have the same mac, 02:13:24:0a:bc:0f: change one" },
 		{ "-p tap,ifname=y -p tap,ifname=x -d path=/a/x",
 		  "device /a/x has the name of a port, x: add name= to one" },
 		{ "-d path=/a/y -d path=/a/x -p tap,ifname=x",

@@ -24,6 +24,7 @@
 #include "lib/netns.h"
 #include "lib/printed.h"
 #include "log.h"
+#include "unix_socket.h"
 #include "vfu/command.h"
 #include "vfu/server.h"
 
@@ -254,6 +255,30 @@ static void control_hang_up(struct fixture *f)
 {
 	control_close(f->d.control);
 	f->d.control = NULL;
+}
+
+/* A server keeps its name if another one cannot find out whether it lives. */
+static void test_name_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct sockaddr_un addr;
+	char want[200];
+	int fd, other;
+
+	snprintf(want, sizeof(want), "cannot listen on %s/x: address in use by another process; stop it or choose another path",
+		 f->dir);
+	assert_int_equal(unix_address(&addr, textf(f, "%s/x", f->dir)), 0);
+	fd = unix_bind(&addr, SOCK_STREAM, 0600);
+	assert_true(fd >= 0);
+	log_keep(f->said, sizeof(f->said));
+	failing_begin(FAILING_KERNEL, EMFILE, 1);	/* the second socket() */
+	other = unix_bind(&addr, SOCK_STREAM, 0600);
+	assert_true(failing_end());
+	log_keep(NULL, 0);
+	assert_int_equal(other, -EADDRINUSE);
+	assert_string_equal(f->said, want);
+	assert_int_equal(unlink(addr.sun_path), 0);
+	close(fd);
 }
 
 static void test_control_socket(void **state)
@@ -1702,6 +1727,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(ports),
+		TEST(name_kept),
 		TEST(control_socket),
 		TEST(vfu_socket),
 		TEST(guest_memory),

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "lib/folder.h"
 #include "log.h"
 #include "unix_socket.h"
 
@@ -275,12 +276,18 @@ static void test_accept_errors(void **state)
 static void test_other_kind(void **state)
 {
 	int fd = unix_bind(&at, SOCK_STREAM, 0600);
+	const unsigned int fds = descriptors();
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(unix_bind(&at, SOCK_DGRAM, 0600), -EADDRINUSE);
 	expect_said("address in use by another process; stop it or choose another path");
 	assert_int_equal(access(at.sun_path, F_OK), 0);
+	assert_int_equal(descriptors(), fds);
+	close(fd);
+	fd = unix_bind(&at, SOCK_DGRAM, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(descriptors(), fds);
 	close(fd);
 }
 
