@@ -593,6 +593,11 @@ static void test_messages(void **state)
 		  "device /a: mac 00:00:00:00:00:00 is zero; use a unicast address" },
 		{ "-d path=/a,mac=02:00:00:00:00:0",
 		  "device /a: mac 02:00:00:00:00:0 is not an address such as 02:00:00:00:00:01" },
+		{ "-d path=/first,name=x", "path /first is given to two devices" },
+		{ "-d path=/a,name=first",
+		  "devices /first and /a have the same name, first: add name= to one" },
+		{ "-p tap,ifname=first", "port \"tap,ifname=first\": another port or device has the "
+		  "name first: add name= to one" },
 		{ "-d path=/z,name=n -d path=/a,name=x -d path=/a,name=y",
 		  "path /a is given to two devices" },
 		{ "-d path=/z,name=n -d path=/a/x -d path=/b/x",
