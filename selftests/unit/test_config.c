@@ -448,6 +448,7 @@ static void test_bad(void **state)
 		"-d path=/a,name=",
 		"-d path=/a,mac=",
 		"-d path=/a,mac=02:00:00:00:00",
+		"-d path=/a,mac=02:00:00:00:00:",
 		"-d path=/a,mac=02:00:00:00:00:01:02",
 		"-d path=/a,mac=02:00:00:00:00:0g",
 		"-d path=/a,mac=02:00:00:00:00:g0",

@@ -119,6 +119,15 @@ static void test_end(void **state)
 	}
 }
 
+/* No timer expires before its parent in the heap, and each knows its place. */
+static void check_heap(const struct timers *ts)
+{
+	for (uint32_t i = 0; i < ts->n; i++) {
+		assert_int_equal(ts->heap[i]->pos, i + 1);
+		assert_true(!i || ts->heap[(i - 1) / 2]->expires <= ts->heap[i]->expires);
+	}
+}
+
 /* Random arming, moving and disarming; then everything fires in order. */
 static void test_many(void **state)
 {
@@ -141,6 +150,7 @@ static void test_many(void **state)
 			due[k] = 0;
 			timer_disarm(&ts, &o[k].t);
 		}
+		check_heap(&ts);
 	}
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(timer_armed(&o[i].t), due[i] != 0);
