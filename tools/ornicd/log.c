@@ -103,7 +103,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 		len = sizeof(line) - 1;
 	log_clean(line + text, len - text);
 	if (level == LOG_ERR && log_kept && !*log_kept)
-		snprintf(log_kept, log_kept_size, "%.*s", (int)(len - text), line + text);
+		snprintf(log_kept, log_kept_size, "%s", line + text);
 	line[len++] = '\n';
 	/* There is no way to report that the log cannot be written. */
 	if (write(STDERR_FILENO, line, len) < 0)
