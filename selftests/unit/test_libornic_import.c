@@ -51,7 +51,6 @@ static void test_pd(void **state)
 	assert_non_null(pd);
 	assert_int_equal(pd->handle, 9);
 	assert_ptr_equal(pd->context, *state);
-	assert_int_equal(to_opd(pd)->pdn, 0x77);
 	parent = ibv_alloc_parent_domain(*state, &attr);
 	assert_int_equal(parent->handle, 9);
 	assert_int_equal(ornic_dealloc_pd(parent), 0);

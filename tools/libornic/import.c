@@ -23,6 +23,7 @@ int ornic_query_context(struct ornic_context *ctx)
 	return ibv_cmd_query_context(&ctx->ibv_ctx.context, cmd);
 }
 
+/* The query checks that the handle is that of a protection domain; its answer is not needed. */
 struct ibv_pd *ornic_import_pd(struct ibv_context *ctx, uint32_t handle)
 {
 	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_PD, ORNIC_IB_METHOD_PD_QUERY, 2);
@@ -41,7 +42,6 @@ struct ibv_pd *ornic_import_pd(struct ibv_context *ctx, uint32_t handle)
 		errno = ret;
 		return NULL;
 	}
-	pd->pdn = resp.pdn;
 	pd->ibv_pd.context = ctx;
 	pd->ibv_pd.handle = handle;
 	return &pd->ibv_pd;

@@ -78,7 +78,6 @@ struct ornic_td {
 /* A protection domain, or a parent domain that uses one. */
 struct ornic_pd {
 	struct ibv_pd ibv_pd;
-	uint32_t pdn;
 	_Atomic uint32_t users;		/* parent domains; of a parent domain: buffers of queues */
 	struct ornic_pd *on;		/* parent domain: its protection domain; else NULL */
 	struct ornic_td *td;

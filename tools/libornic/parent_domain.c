@@ -87,7 +87,6 @@ struct ibv_pd *ornic_alloc_parent_domain(struct ibv_context *ctx,
 		return NULL;
 	ibv_initialize_parent_domain(&pd->ibv_pd, attr->pd);
 	pd->on = to_opd(attr->pd);
-	pd->pdn = pd->on->pdn;
 	atomic_fetch_add_explicit(&pd->on->users, 1, memory_order_relaxed);
 	if (attr->td) {
 		pd->td = to_otd(attr->td);

@@ -21,7 +21,6 @@ struct ibv_pd *ornic_alloc_pd(struct ibv_context *ctx)
 		errno = ret;
 		return NULL;
 	}
-	pd->pdn = resp.pdn;
 	return &pd->ibv_pd;
 }
 
