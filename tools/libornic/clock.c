@@ -54,7 +54,7 @@ int ornic_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 
 /*
  * Return the ticks from @from to @to, negative if @to is earlier. The clock wraps at
- * @mask, so of the two possible distances the shorter one is taken.
+ * @mask, so of the two possible distances the shorter one is taken. Bits beyond @mask are ignored.
  */
 static int64_t ornic_clock_diff(uint64_t mask, uint64_t to, uint64_t from)
 {
@@ -102,7 +102,8 @@ int ornic_wall_init(struct ornic_context *ctx, struct ornic_wall *w)
 
 /*
  * Take a new reading. If that fails, for example because the device died, advance the last one to
- * @now, because completions still arrive.
+ * @now, because completions still arrive. The clock may exceed its mask then, which
+ * ornic_clock_diff() allows.
  */
 static void ornic_wall_renew(struct ornic_context *ctx, struct ornic_wall *w, uint64_t now)
 {
@@ -115,7 +116,6 @@ static void ornic_wall_renew(struct ornic_context *ctx, struct ornic_wall *w, ui
 		return;
 	}
 	w->clocks.clock += ns / 1000000 * khz + ns % 1000000 * khz / 1000000;
-	w->clocks.clock &= w->clocks.clock_mask;
 	w->clocks.system_ns += ns;
 }
 
