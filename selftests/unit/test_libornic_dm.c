@@ -110,27 +110,32 @@ static bool faults(struct ibv_dm *of, uint64_t off, void *buffer, bool to)
 
 /*
  * ORN-DM-9: no access of 8 bytes at an address that is not a multiple of 8. The memfd ends inside
- * such a word, so an access to all of it does nothing but fault.
+ * such a word, so an access to all of it does nothing but fault. Mappings have several addresses.
  */
 static void test_unaligned_words(void **state)
 {
 	const size_t end = sysconf(_SC_PAGESIZE) - 4;
 	static uint32_t value[2] = { 0x11223344, 0x55667788 }, got[2];
 	struct ibv_alloc_dm_attr attr = { .length = end + 8 };
-	struct ibv_dm *longer = ornic_alloc_dm(ctx, &attr);
 	const struct sigaction act = { .sa_handler = on_bus_error };
+	struct ibv_dm *longer[9];
 	struct sigaction was;
 
 	(void)state;
-	assert_non_null(longer);
 	assert_int_equal(sigaction(SIGBUS, &act, &was), 0);
-	memset(memory + end, 0, 4);
-	assert_true(faults(longer, end, value, true));
-	assert_memory_equal(memory + end, value, 4);
-	assert_true(faults(longer, end, got, false));
-	assert_int_equal(got[0], value[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(longer); i++) {
+		longer[i] = ornic_alloc_dm(ctx, &attr);
+		assert_non_null(longer[i]);
+		memset(memory + end, 0, 4);
+		memset(got, 0, sizeof(got));
+		assert_true(faults(longer[i], end, value, true));
+		assert_memory_equal(memory + end, value, 4);
+		assert_true(faults(longer[i], end, got, false));
+		assert_int_equal(got[0], value[0]);
+	}
 	assert_int_equal(sigaction(SIGBUS, &was, NULL), 0);
-	assert_int_equal(ornic_free_dm(longer), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(longer); i++)
+		assert_int_equal(ornic_free_dm(longer[i]), 0);
 }
 
 /* The importer's range is also that of the memory. */
