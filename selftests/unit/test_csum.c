@@ -133,6 +133,7 @@ static struct frame build(bool vlan, bool ipv6, bool tcp, uint32_t data)
 			f.b[ip + 8 + i] = 0xab + 5 * i * i;
 	} else {
 		f.b[ip] = 0x45;
+		memcpy(f.b + ip + 4, "\xff\xff\x40", 3);	/* identification, and DF */
 		f.b[ip + 2] = (20 + l4len) >> 8;
 		f.b[ip + 3] = 20 + l4len;
 		f.b[ip + 9] = tcp ? 6 : 17;
@@ -330,7 +331,9 @@ static void test_not_understood(void **state)
 		{ false, false, 14, 0x44 },	/* less than a header */
 		{ false, true, 17, 200 },	/* longer than the frame */
 		{ false, true, 17, 10 },	/* shorter than the header */
-		{ false, true, 20, 0x20 },	/* fragment */
+		{ false, true, 20, 0x20 },	/* fragments */
+		{ false, true, 20, 0x01 },
+		{ false, true, 21, 0x01 },
 		{ false, true, 23, 1 },		/* protocol */
 		{ true, false, 13, 0xde },
 		{ true, false, 14, 0x45 },
