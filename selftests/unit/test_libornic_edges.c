@@ -120,6 +120,37 @@ static void test_operations(void **state)
 		}
 }
 
+/* A size of 0 would be a ring of one slot, so the kernel is told that a target has none. */
+static void test_target_has_no_rings(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+	struct ibv_qp *qp = ornic_create_qp_ex(ctx, &attr);
+
+	(void)state;
+	assert_non_null(qp);
+	assert_int_equal(kernel.qp_req.sq_log, ORNIC_ABI_NO_RING);
+	assert_int_equal(kernel.qp_req.rq_log, ORNIC_ABI_NO_RING);
+	assert_int_equal(ornic_destroy_qp(qp), 0);
+}
+
+/* A create that fails leaves the sizes that the application requested. */
+static void test_failure_keeps_sizes(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &rig.cq->vcq.cq, .recv_cq = &rig.cq->vcq.cq, .qp_type = IBV_QPT_RC,
+		.cap = { 3, 5, 1, 1, 0 }, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = rig.pd,
+	};
+	const struct ibv_qp_cap asked = attr.cap;
+
+	(void)state;
+	kernel.fail = ENOSPC;
+	assert_null(ornic_create_qp_ex(ctx, &attr));
+	assert_int_equal(errno, ENOSPC);
+	assert_memory_equal(&attr.cap, &asked, sizeof(asked));
+}
+
 /* Only XRC has the call that names an SRQ. */
 static void test_builders_by_type(void **state)
 {
@@ -599,6 +630,8 @@ int main(void)
 		T(test_empty_lists),
 		T(test_first_is_bad),
 		T(test_operations),
+		T(test_target_has_no_rings),
+		T(test_failure_keeps_sizes),
 		T(test_builders_by_type),
 		T(test_slot_without_data),
 		T(test_whole_pages),
