@@ -28,7 +28,6 @@ void responder_stop(struct qp *qp)
 {
 	flush_cancel(qp);
 	answer_stop(qp);
-	qp->resp.message = RESP_IDLE;
 }
 
 void invalid_request(struct qp *qp, uint32_t detail)

@@ -114,7 +114,7 @@ static inline struct rd_resource *responder_rd(struct responder *r, uint32_t i)
 
 /* responder_start() - expect the first PSN of the attributes, when RTR is entered */
 void responder_start(struct qp *qp);
-/* responder_stop() - end answers and the message in progress */
+/* responder_stop() - end answers; nothing arrives until RESET clears the rest */
 void responder_stop(struct qp *qp);
 
 /* responder_receive() - execute a request that arrived for @qp, or repeat the answer */
