@@ -1247,6 +1247,8 @@ static void test_flap(void **state)
 	assert_true(info(t, id).spent);
 	assert_true(dut_event(t->b.d, &e));
 	assert_int_equal(e.type, ORNIC_EV_PORT_ERR);
+	assert_int_equal(le32toh(e.number), 1);
+	assert_int_equal(e.owner | e.syndrome | e.info0 | e.info1, 0);
 	assert_int_equal(t->b.d->changes, 1);
 	assert_false(switch_port_is_up(t->b.d->dev.port.sw));
 	post(t, ORNIC_WR_RDMA_WRITE, 4 * MTU);
@@ -1256,6 +1258,8 @@ static void test_flap(void **state)
 	finish(t, ORNIC_WC_SUCCESS);
 	assert_true(dut_event(t->b.d, &e));
 	assert_int_equal(e.type, ORNIC_EV_PORT_ACTIVE);
+	assert_int_equal(le32toh(e.info0), 1);
+	assert_int_equal(e.owner | e.syndrome | e.info1, 0);
 	assert_int_equal(t->b.d->changes, 2);
 	assert_true(switch_port_is_up(t->b.d->dev.port.sw));
 	assert_int_equal(count(&t->a, CNT_ack_timeouts), 1);

@@ -141,15 +141,16 @@ static void test_flush_refused(void **state)
 		ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_INDEX,
 		ORNIC_SYN_KEY_RANGE, ORNIC_SYN_KEY_RANGE, ORNIC_SYN_KEY_ACCESS,
 		ORNIC_SYN_KEY_ACCESS, ORNIC_SYN_KEY_INDEX, ORNIC_SYN_KEY_INDEX,
+		ORNIC_SYN_KEY_RANGE,
 	};
 
-	for (uint32_t i = 0; i < 9; i++) {
+	for (uint32_t i = 0; i < 10; i++) {
 		struct packet *p;
 		struct script *t;
 
 		setup(state);
 		t = *state;
-		p = flush(t, P(0), ORNIC_FLUSH_GLOBAL | (i > 5 ? REGION : 0));
+		p = flush(t, P(0), ORNIC_FLUSH_GLOBAL | (i > 5 && i < 9 ? REGION : 0));
 		switch (i) {
 		case 0:
 			t->c.qp.access = ORNIC_ACCESS_REMOTE_WRITE;
@@ -174,6 +175,9 @@ static void test_flush_refused(void **state)
 			break;
 		case 8:
 			p->rkey ^= 1;
+			break;
+		case 9:
+			p->dmalen = ORNIC_MAX_MSG;	/* well-formed */
 			break;
 		}
 		peer_send(&t->peer, p, NULL, 0);
@@ -235,7 +239,7 @@ static void test_atomic_write(void **state)
 /* Rights, address, length; the feature: nothing is stored */
 static void test_atomic_write_refused(void **state)
 {
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < 9; i++) {
 		uint32_t len = 8;
 		struct packet *p;
 		struct script *t;
@@ -269,6 +273,9 @@ static void test_atomic_write_refused(void **state)
 			break;
 		case 7:
 			t->c.d->dev.features = 0;
+			break;
+		case 8:
+			p->va += 1;
 			break;
 		}
 		peer_send(&t->peer, p, "0123456789abcdef", len);

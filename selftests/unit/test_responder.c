@@ -883,12 +883,18 @@ static void test_replay_overrun(void **state)
 /* ORN-WQE-15 */
 static void test_misaligned(void **state)
 {
-	struct script *t = *state;
-	struct packet *p = request(t, BTH_RC_FETCH_ADD, P(0), 1, 0);
+	for (uint32_t by = 1; by < 8; by *= 2) {
+		struct script *t;
+		struct packet *p;
 
-	p->va += 4;
-	send(t, p, 0, 0);
-	expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
+		setup(state);
+		t = *state;
+		p = request(t, BTH_RC_FETCH_ADD, P(0), 1, 0);
+		p->va += by;
+		send(t, p, 0, 0);
+		expect_failed(t, NAK_INVALID_REQUEST, P(0), ORNIC_EV_QP_REQ_ERR);
+		script_teardown(state);
+	}
 }
 
 /* An aligned address of memory that is not: the processor could not access it atomically. */
@@ -1276,7 +1282,8 @@ int main(void)
 		T(test_duplicate_send), T(test_overlap), cmocka_unit_test(test_overlap_last),
 		T(test_replay),
 		T(test_long_read), T(test_gap), cmocka_unit_test(test_max_dest_rd_atomic),
-		T(test_replay_overrun), T(test_replay_in_runs), T(test_misaligned), T(test_misaligned_memory),
+		T(test_replay_overrun), T(test_replay_in_runs), cmocka_unit_test(test_misaligned),
+		T(test_misaligned_memory),
 		T(test_too_long), T(test_bad_receive), T(test_order), T(test_key_gone),
 		T(test_priority_tag), T(test_acks_cost_no_rate),
 		T(test_strangers), T(test_no_gid), T(test_no_packets), T(test_coalesced),

@@ -371,6 +371,8 @@ static void test_srq_gone(void **state)
 	assert_true(x->tgt.qp.resp.recv.valid);
 	xrc_forget(&x->srq[0]);
 	assert_null(x->tgt.qp.srq);
+	assert_false(x->tgt.qp.resp.recv.valid);
+	assert_int_equal(x->tgt.qp.resp.message, RESP_IDLE);
 	for (uint32_t i = x->tgt.qp.resp.rd_first; i != x->tgt.qp.resp.rd_next; i++)
 		assert_int_equal(x->tgt.qp.resp.rd[i % QP_MAX_RD_ATOMIC].pd, 0);
 	again = p;
