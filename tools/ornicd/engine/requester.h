@@ -41,7 +41,7 @@ struct qp;
  * @wqe_bytes:	bytes per slot of @win
  * @mask:	slots of @win - 1
  * @head:	oldest work request not completed; free-running window index
- * @cur:	work request to send from next; undefined in ERR
+ * @cur:	RC, XRC: work request to send from next; undefined in ERR
  * @tail:	one past the youngest work request fetched
  * @next_psn:	PSN of the next work request fetched
  * @una:	oldest PSN not acknowledged

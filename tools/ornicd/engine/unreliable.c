@@ -47,10 +47,7 @@ static struct wqe *current(struct qp *qp)
 
 static void finish(struct qp *qp, struct wqe *w)
 {
-	struct requester *r = &qp->req;
-
-	r->head++;
-	r->cur = r->head;
+	qp->req.head++;
 	complete_send(qp, w);
 	if (w->status)
 		qp_fail_sends(qp, w->syndrome);
