@@ -253,6 +253,29 @@ static void test_send_errors(void **state)
 	send_fails(t, &wr, 2, ORNIC_WC_SEND, ORNIC_WC_LOC_QP_OP_ERR, ORNIC_SYN_PATH);
 }
 
+/* A run sends 16 packets and asks for another one only if there is more to send. */
+static void test_budget(void **state)
+{
+	struct ends *t = *state;
+	struct qp *qp = &t->a.qp;
+	struct wr wr = make(t, ORNIC_WR_RDMA_WRITE, 8);
+
+	for (int i = 0; i < 17; i++)
+		conn_send(&t->a, &wr);
+	assert_true(qp_run(qp));
+	assert_int_equal(qp->sq.done, 16);
+	assert_false(qp_run(qp));
+	assert_int_equal(qp->sq.done, 17);
+	for (int i = 0; i < 16; i++)
+		conn_send(&t->a, &wr);
+	assert_false(qp_run(qp));
+	assert_int_equal(qp->sq.done, 33);
+	wr.sge[0].lkey ^= htole32(1);
+	conn_send(&t->a, &wr);
+	assert_false(qp_run(qp));	/* the next run flushes */
+	assert_int_equal(qp->state, ORNIC_QPS_SQE);
+}
+
 /* ORN-QP-16: a long message finishes in SQD, the next one waits */
 static void test_sqd(void **state)
 {
@@ -596,8 +619,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_send), T(test_counters), T(test_no_packets), T(test_write), T(test_small),
 		T(test_no_peer), T(test_sqe),
-		T(test_send_errors), T(test_sqd), T(test_self), S(test_packets), S(test_gap),
-		S(test_restart), S(test_peer_faults), S(test_write_imm_late),
+		T(test_send_errors), T(test_budget), T(test_sqd), T(test_self), S(test_packets),
+		S(test_gap), S(test_restart), S(test_peer_faults), S(test_write_imm_late),
 		S(test_write_imm_refused),
 		S(test_bad_receive), S(test_malformed_receive), S(test_hostile), S(test_fuzz),
 		S(test_established),

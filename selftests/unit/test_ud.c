@@ -230,9 +230,10 @@ static void test_qkey(void **state)
 static void test_waits(void **state)
 {
 	struct ends *t = *state;
-	struct wr wr = make(t, &t->b, 0, 60);
+	struct wr wr = make(t, &t->b, 0, 40);
 	uint32_t extra = 7;
 
+	wr_sge(&wr, t->abuf + 40, 20, t->akey);
 	for (uint32_t i = 0; i < BACKLOG_DATAGRAMS + extra; i++) {
 		post(t, &wr);
 		sent(t, i, 0);
@@ -240,6 +241,7 @@ static void test_waits(void **state)
 	conn_quiet(&t->b);
 	assert_int_equal(t->b.qp.backlog.count, BACKLOG_DATAGRAMS);
 	assert_int_equal(t->b.d->dev.cnt[CNT_rx_drop_no_wqe], extra);
+	fill(dut_at(t->a.d, t->abuf, 60), 60, 2);	/* the datagrams are copies */
 	conn_recv(&t->b, t->bbuf, 100, t->bkey);
 	world_run(&t->w);
 	conn_expect(&t->b, &t->b.hrcq, 0, ORNIC_WC_RECV, 0);
