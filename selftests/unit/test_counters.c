@@ -256,6 +256,16 @@ static void test_multicast(void **state)
 	assert_int_equal(received.cnt[CNT_rdma_copied_bytes], 140);
 	assert_int_equal(received.cnt[CNT_rdma_rx_packets], 0);
 	assert_int_equal(received.cnt[CNT_rdma_rx_bytes], 0);
+	/* A group's GID or MAC address alone makes no multicast. */
+	for (int i = 0; i < 2; i++) {
+		memcpy(wr.path.dmac, i ? (uint8_t[]){ 1, 0, 0x5e, 1, 2, 3 } : to.d->dev.port.mac, 6);
+		if (i)
+			dut_gid(to.d, 0, wr.path.dgid);
+		conn_send(&from, &wr);
+		world_run(&t->w);
+		assert_int_equal(from.d->dev.cnt[CNT_rdma_tx_packets], 2 + i);
+		assert_int_equal(from.d->dev.cnt[CNT_rdma_tx_multicast], 1);
+	}
 	mcast_fini(&to.d->dev.mcast);
 	conn_fini(&from);
 	conn_fini(&to);
