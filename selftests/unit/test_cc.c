@@ -247,7 +247,7 @@ static void test_steps(void **state)
 	check_cnps(&c, &p, now, 30000, 1000);		/* rp_min_rate */
 }
 
-/* The rate reaches its target, odd or even, does not exceed it, and a CNP begins from the present. */
+/* The rate reaches its target and does not exceed it, and a CNP begins from the present. */
 static void test_edges(void **state)
 {
 	static const uint32_t first[][2] = { { 1000, 500000 }, { 999, 999000 }, { 0, 500000 } };

@@ -461,7 +461,9 @@ static void test_salts(void **state)
 	static struct mcast m[2];
 
 	(void)state;
+	memset(m, 0xff, sizeof(m));
 	mcast_init(&m[0]);
+	assert_int_equal(m[0].groups, 0);
 	mcast_init(&m[1]);
 	assert_true(m[0].salt[0] != m[1].salt[0]);
 	assert_true(m[0].salt[1] != m[1].salt[1]);

@@ -1128,6 +1128,81 @@ static void test_busy_client(void **state)
 	assert_int_equal(disk.syncs, SYNCER_THREADS + 2);
 }
 
+/* Each free thread takes one file that waits; a file without waiters can be synced later. */
+static void test_queue(void **state)
+{
+	enum { N = SYNCER_THREADS + 3 };
+	struct files *t = *state;
+	struct sync_wait w[N];
+	struct durable *d[N];
+	uint64_t span;
+
+	for (int i = 0; i < N; i++) {
+		int fd = disk_file();
+
+		assert_int_equal(gpa_map(t->g[0], DISK + i * BYTES, BYTES, GPA_READ, fd, 0), 0);
+		d[i] = gpa_durable(t->g[0], DISK + i * BYTES, BYTES, &span);
+		w[i] = (struct sync_wait) { .done = sync_done };
+		syncer_add(&t->s, d[i], &w[i]);
+		close(fd);
+	}
+	for (int i = 0; i < SYNCER_THREADS; i++)
+		sem_wait(&disk.begun);
+	sync_cancel(&w[SYNCER_THREADS]);
+	sem_post(&disk.end);
+	reap(&t->s);
+	sem_wait(&disk.begun);
+	assert_int_equal(d[0]->client->running, SYNCER_THREADS);
+	assert_false(LIST_EMPTY(&t->s.waiting));
+	for (int i = 0; i < N - 2; i++)
+		sem_post(&disk.end);
+	for (int i = 0; i < N; i++)
+		while (w[i].waiting)
+			reap(&t->s);
+	for (int i = 0; i < N; i++) {
+		assert_false(d[i]->busy);
+		assert_int_equal(d[i]->refs, 1);
+	}
+	assert_true(LIST_EMPTY(&t->s.waiting));
+	assert_int_equal(d[0]->client->running, 0);
+	t->s.sync = counting_sync;
+	assert_int_equal(sync_now(&t->s, d[SYNCER_THREADS]), 0);
+}
+
+/* Return the address space of the process in bytes. */
+static uint64_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return pages * 4096ull;
+}
+
+/* Threads leave nothing behind, and the end of a syncer closes its descriptor. */
+static void test_threads_end(void **state)
+{
+	struct files *t = *state;
+	int fd = disk_file();
+	struct durable *d = disk_durable(t->g[0], fd);
+	unsigned int open_before = descriptors();
+	uint64_t before = 0;
+
+	t->s.sync = counting_sync;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(sync_now(&t->s, d), 0);
+		if (i == 10)
+			before = address_space();
+	}
+	assert_true(address_space() < before + (300u << 20));
+	syncer_fini(&t->s);
+	assert_int_equal(descriptors(), open_before - 1);
+	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
+	close(fd);
+}
+
 /* The syncer ends while files of a client wait for its threads. */
 static void test_end_busy(void **state)
 {
@@ -1327,7 +1402,8 @@ int main(int argc, char **argv)
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
-		F(test_slow_client), F(test_busy_client), F(test_end_busy), F(test_no_thread),
+		F(test_slow_client), F(test_busy_client), F(test_end_busy),
+		F(test_queue), F(test_threads_end), F(test_no_thread),
 		F(test_end_not_reaped),
 		F(test_no_descriptor), F(test_map_failures), F(test_unreadable),
 	};

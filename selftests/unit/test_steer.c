@@ -421,6 +421,61 @@ static void test_no_promisc(void **state)
 	assert_true(overheard(f, group_mac));
 }
 
+/* A frame to another address reaches promiscuous mode, unless a rule drops it (ORN-STEER-1). */
+static void test_promisc(void **state)
+{
+	struct fixture *f = *state;
+	struct ornic_rule_cmd drop = port_rule(f, NETDEV, 0);
+
+	add(f, rule_for(f, ORNIC_RULE_PROMISC, NETDEV));
+	for (int dropped = 0; dropped < 2; dropped++) {
+		struct packet *p = packet_get(&f->p->engine.pool);
+
+		assert_non_null(p);
+		p->kind = PACKET_ETHERNET;
+		p->len = FRAME;
+		p->nseg = 1;
+		p->seg[0] = (struct seg){ frame(f, other_mac, 5000), FRAME };
+		memcpy(p->dmac, other_mac, sizeof(p->dmac));
+		send_packet(f, p);
+		collect(f);
+		assert_int_equal(f->frames[NETDEV], !dropped);
+		assert_int_equal(inproc_counter(f->p, CNT_rx_drop_rule), dropped);
+		drop.target_type = htole32(ORNIC_TARGET_DROP);
+		drop.target = 0;
+		if (!dropped)
+			add(f, drop);
+	}
+}
+
+/*
+ * A RoCE packet of the function that fault injection truncated is a frame that no RAW queue pair
+ * sent: the network interface does not receive it, others may (ORN-STEER-11).
+ */
+static void test_truncated_roce(void **state)
+{
+	static struct qp ud = { .type = ORNIC_QPT_UD };
+	struct fixture *f = *state;
+	struct device *dev = &f->p->f->dev;
+
+	for (int i = 0; i < 4; i++) {
+		struct packet p = {
+			.kind = PACKET_ETHERNET, .from = dev->port.sw, .len = FRAME, .nseg = 1,
+			.sender = i % 2 ? &ud : NULL,
+		};
+
+		if (i == 2)
+			add(f, port_rule(f, ALICE, 0));
+		p.seg[0] = (struct seg){ frame(f, own_mac, 5000), FRAME };
+		memcpy(p.dmac, own_mac, sizeof(p.dmac));
+		steer_receive(dev, &p);
+		collect(f);
+		assert_int_equal(f->frames[NETDEV], 0);
+		assert_int_equal(f->frames[ALICE], i / 2);
+	}
+	assert_int_equal(inproc_counter(f->p, CNT_rx_drop_rule), 2);
+}
+
 /* ORN-STEER-18 */
 static void test_not_negotiated(void **state)
 {
@@ -600,6 +655,7 @@ static void test_wants_foreign(void **state)
 		{ { 3, 0, 0, 0, 0, 1 }, { 255, 255, 255, 255, 255, 255 }, false },
 	};
 	const size_t dmac = offsetof(struct ornic_rule_match, dmac);
+	const size_t smac = offsetof(struct ornic_rule_match, smac);
 
 	(void)state;
 	for (size_t i = 0; i < 6 * sizeof(cases) / sizeof(cases[0]); i++) {
@@ -612,6 +668,7 @@ static void test_wants_foreign(void **state)
 		memcpy(port.mac, own_mac, 6);
 		memcpy((uint8_t *)r.value + dmac, cases[i / 6].value, 6);
 		memcpy((uint8_t *)r.mask + dmac, cases[i / 6].mask, 6);
+		memset((uint8_t *)r.mask + smac, 0xff, 6);	/* does not matter */
 		r.qp = i / 2 % 3 == 1 ? &qp : NULL;
 		r.rss = i / 2 % 3 == 2 ? &rss : NULL;
 		steer_add(&port, &drop);
@@ -1015,6 +1072,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_refused), TEST(test_anti_spoof), TEST(test_no_promisc),
+		TEST(test_promisc), TEST(test_truncated_roce),
 		TEST(test_not_negotiated), TEST(test_limit),
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),
 		TEST(test_leftover), TEST(test_echo), TEST(test_foreign), TEST(test_wants_foreign),

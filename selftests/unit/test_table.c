@@ -172,6 +172,32 @@ static void test_random_search(void **state)
 	table_fini(&t);
 }
 
+/* A slot that was taken from the middle of the FIFO has its old place when it is freed. */
+static void test_random_in_fifo(void **state)
+{
+	static const uint32_t middle[32] = { 4 };
+	struct table t;
+	uint32_t n;
+
+	(void)state;
+	table_init(&t, 1, 8);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(table_add(&t, &obj[0], &n), 0);
+	table_del(&t, 5);
+	table_del(&t, 1);
+	chosen = middle;
+	assert_int_equal(table_add_random(&t, &obj[0], &n), 0);
+	chosen = NULL;
+	assert_int_equal(n, 5);
+	table_del(&t, 5);
+	assert_int_equal(table_add(&t, &obj[0], &n), 0);
+	assert_int_equal(n, 5);
+	assert_int_equal(table_add(&t, &obj[0], &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(table_add(&t, &obj[0], &n), -ENOSPC);
+	table_fini(&t);
+}
+
 /* Random and ordered additions, deletions: no number twice, none lost. */
 static void test_mixed(void **state)
 {
@@ -214,6 +240,9 @@ static void test_next(void **state)
 	table_init(&t, 10, 100);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(table_add(&t, &obj[i], &n), 0);
+	n = 0;
+	assert_ptr_equal(table_next(&t, &n), &obj[0]);
+	assert_int_equal(n, 10);
 	table_del(&t, 10);
 	table_del(&t, 12);
 	n = 0;
@@ -281,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_order_of_freeing_is_order_of_reuse),
 		cmocka_unit_test(test_random_numbers),
 		cmocka_unit_test(test_random_search),
+		cmocka_unit_test(test_random_in_fifo),
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_growth),
