@@ -465,7 +465,7 @@ static void test_gather(void **state)
 	test_free(l);
 }
 
-/* Return a packet whose payload is the first @len bytes of data, in random pieces that are apart. */
+/* Return a packet whose payload is the first @len bytes of data, in random separate pieces. */
 static struct packet lists_packet(struct lists *l, uint32_t len)
 {
 	struct packet p = { .len = len };

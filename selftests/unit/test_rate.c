@@ -373,6 +373,11 @@ static void test_waits(void **state)
 	assert_false(rate_open(&r, &ts, now));
 	assert_int_equal(timers_next(&ts, now), 1750000);
 	rate_stop(&r, &ts);
+	r.path.due = now;
+	r.net_debt.due = now + RATE_PACE_NS + 10;
+	assert_false(rate_open(&r, &ts, now));
+	assert_int_equal(timers_next(&ts, now), RATE_PACE_NS / 2 + 10);
+	rate_stop(&r, &ts);
 	timers_fini(&ts);
 }
 
@@ -490,9 +495,18 @@ static void test_pace(void **state)
 	assert_int_equal(r.limit_debt.due, now);
 	rate_charge(&r, 0, 1250, now);
 	assert_in_range(r.net_debt.due, now + 160 * ms - 6, now + 160 * ms + 6);
-	/* no limit: no debt */
-	rate_remote(&r, false, 0, now);
+	/* A debt that is paid stays so, at any rate. */
+	now += 200 * ms;
+	rate_remote(&r, true, 1000, now);
+	assert_true(r.net_debt.due < now);
+	rate_charge(&r, 0, 1250, now);
+	assert_int_equal(r.net_debt.due, now + 10 * ms);
+	/* no limit: no debt, also if the change is at an earlier time than the one before */
+	rate_remote(&r, false, 0, now + 1);
+	assert_int_equal(r.net_debt.due, now + 1);
 	rate_pace(&r, 1000, now, UINT64_MAX);
+	assert_int_equal(r.net_debt.due, now + 1);
+	now++;
 	rate_pace(&r, 0, now, 0);
 	assert_int_equal(r.net_debt.due, now);
 	assert_true(rate_open(&r, &ts, now));
