@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "engine/ud.h"
 #include "lib/failing.h"
 #include "lib/pair.h"
 #include "net/switch.h"
@@ -250,6 +251,58 @@ static void test_waits(void **state)
 	qp_set_state(&t->b.qp, ORNIC_QPS_ERR);
 	assert_int_equal(t->b.qp.backlog.count, 0);
 	assert_int_equal(t->b.d->dev.backlog_bytes, 0);
+}
+
+/* A datagram does not overtake another one that waits, although there are receives for both. */
+static void test_waits_in_order(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+	uint8_t data[50] = { 0 };
+	struct packet p = {
+		.kind = PACKET_ROCE, .opcode = BTH_UD_SEND_ONLY, .npsn = 1, .qkey = QKEY,
+		.len = sizeof(data), .nseg = 1, .seg[0] = { data, sizeof(data) },
+	};
+	struct ornic_cqe cqe;
+
+	dut_gid(t->b.d, 0, p.dgid);
+	post(t, &wr);
+	sent(t, 0, 0);
+	assert_int_equal(t->b.qp.backlog.count, 1);
+	for (int i = 0; i < 3; i++)
+		conn_recv(&t->b, t->bbuf + i * 200, 200, t->bkey);
+	ud_receive(&t->b.qp, &p);
+	assert_int_equal(t->b.qp.backlog.count, 2);
+	world_run(&t->w);
+	ud_receive(&t->b.qp, &p);		/* none waits: it is delivered at once */
+	for (int i = 0; i < 3; i++) {
+		assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+		assert_int_equal(le32toh(cqe.wqe_id), i);
+		assert_int_equal(le32toh(cqe.byte_len), ORNIC_GRH_BYTES + (i ? 50 : 60));
+	}
+	assert_int_equal(t->b.qp.backlog.count, 0);
+}
+
+/* An iteration delivers 16 of the datagrams that wait, and says if more of them do. */
+static void test_catch_up(void **state)
+{
+	struct ends *t = *state;
+	struct wr wr = make(t, &t->b, 0, 60);
+	struct ornic_cqe cqe;
+
+	for (uint32_t n = 16; n <= 17; n++) {
+		for (uint32_t i = 0; i < n; i++)
+			post(t, &wr);
+		for (uint32_t i = 0; i < n; i++)
+			conn_recv(&t->b, t->bbuf, 200, t->bkey);
+		assert_int_equal(t->b.qp.backlog.count, n);
+		assert_int_equal(ud_catch_up(&t->b.qp), n > 16);
+		assert_int_equal(t->b.qp.backlog.count, n - 16);
+		assert_false(ud_catch_up(&t->b.qp));
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(conn_poll(&t->b, &t->b.hrcq, &cqe));
+	}
+	conn_quiet(&t->b);
 }
 
 /* ORN-RNG-7: a receive queue asks for a doorbell only while a datagram waits. */
@@ -741,9 +794,9 @@ int main(void)
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_ipv4), T(test_inline), T(test_vlan), T(test_ipv6), T(test_qkey),
-		T(test_waits), T(test_waits_empty), T(test_waits_no_more), T(test_waits_in_sqe),
-		T(test_waits_for_doorbell), T(test_drops),
-		T(test_psn),
+		T(test_waits), T(test_waits_in_order), T(test_catch_up), T(test_waits_empty),
+		T(test_waits_no_more), T(test_waits_in_sqe), T(test_waits_for_doorbell),
+		T(test_drops), T(test_psn),
 		cmocka_unit_test_setup_teardown(test_gsi, setup_gsi, ends_teardown),
 		T(test_sqe), T(test_sqe_recover), cmocka_unit_test(test_send_errors),
 		cmocka_unit_test(test_receive_errors), T(test_loopback), T(test_sqd),
