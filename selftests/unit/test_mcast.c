@@ -542,15 +542,19 @@ static void test_spread(void **state)
 	struct mcast *m = &t->a.d->dev.mcast;
 	uint8_t gid[16];
 
-	memcpy(gid, group6, sizeof(gid));
 	for (int round = 0; round < 1000; round++) {	/* each with other random numbers */
 		int used = 0;
 
 		mcast_fini(m);
 		mcast_init(m);
 		for (int i = 0; i < 64; i++) {
-			gid[7] = round % 2 ? i : 0;	/* one half changes, or both alike */
-			gid[15] = i;
+			/* one half changes, or both alike, or each group has a swapped one */
+			const uint64_t halves[4][2] = {
+				{ 9, i }, { i, i }, { i, 9 },
+				{ i % 2 ? i / 2 : 1000 - i / 2, i % 2 ? 1000 - i / 2 : i / 2 },
+			};
+
+			memcpy(gid, halves[round % 4], sizeof(gid));
 			join(&t->a, gid);
 		}
 		for (int i = 0; i < MCAST_BUCKETS; i++)

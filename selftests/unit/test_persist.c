@@ -799,6 +799,8 @@ static void test_signals(void **state)
 	struct durable *d = disk_durable(t->g[0], fd);
 	sigset_t set;
 
+	assert_true(fcntl(t->s.fd, F_GETFD) & FD_CLOEXEC);
+	syncer_reap(&t->s);		/* does not wait */
 	disk.exposed = false;
 	t->s.sync = interrupted_sync;
 	assert_int_equal(sync_now(&t->s, d), 0);
