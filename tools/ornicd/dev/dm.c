@@ -170,9 +170,9 @@ uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in)
 {
 	struct dm *dm = table_get(&c->f->dms, le32toh(in->dm));
 	uint64_t length = le64toh(in->length), offset = le64toh(in->dm_offset);
-	uint8_t st = command_need(c, ORNIC_FEATURE(DM), &in->kind);
+	uint8_t st = ORNIC_ST_OK;
 
-	if (!st && le32toh(in->access) & ORNIC_ACCESS_FLUSH_PERSISTENT)
+	if (le32toh(in->access) & ORNIC_ACCESS_FLUSH_PERSISTENT)
 		st = command_reject(c, ORNIC_ST_BAD_PARAM, &in->access);
 	if (!st && !dm)
 		st = command_reject(c, ORNIC_ST_BAD_NUMBER, &in->dm);
