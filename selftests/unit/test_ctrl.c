@@ -738,6 +738,7 @@ static void test_fatal(void **state)
 	assert_false(p->f->dev.running);
 	function_fail(p->f, ORNIC_SYN_HOST_MEMORY);	/* a consequence */
 	inproc_turn(p);
+	assert_false(function_busy(p->f));
 	/* The interrupt is that of EQ 0; it waits, because the vectors have no eventfds here. */
 	assert_true(p->ep.msix.vector[0].pending);
 	assert_false(p->ep.msix.vector[1].pending);

@@ -322,12 +322,14 @@ static void test_fast_reg_budget(void **state)
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(8),
 	};
+	uint64_t budget = p->f->dev.list_budget;
 
-	p->f->dev.list_budget -= LIMIT_LIST_ENTRIES - 100;
-	while (p->f->dev.list_budget >= 8)
+	p->f->dev.list_budget = 96;
+	while (p->f->dev.list_budget)
 		assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_OK);
+	p->f->dev.list_budget = 7;
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_NO_RESOURCE);
-	p->f->dev.list_budget += LIMIT_LIST_ENTRIES - 100;
+	p->f->dev.list_budget = budget - 96;
 }
 
 /* ORN-MEM-67: a region is in use until the windows that are bound to it are destroyed. */
@@ -412,6 +414,7 @@ static void test_cq(void **state)
 		.owner = htole32(9),
 	};
 	struct ornic_moderate_cmd mod = { .mask = htole32(3), .target = htole32(1) };
+	struct ornic_cq_resize_cmd resize = { .log_entries = 22 };
 	struct ornic_cq_query_rsp q;
 	uint32_t n;
 
@@ -446,6 +449,7 @@ static void test_cq(void **state)
 	refused_at(p, EXEC(p, CQ_MODIFY, n, mod), ORNIC_ST_RESERVED, OFF(moderate_cmd, mask));
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
 	assert_int_equal(le16toh(q.attr.mod_count), 4);
+	assert_int_equal(le16toh(q.attr.mod_period_us), 100);
 	assert_int_equal(le32toh(q.attr.owner), 9);
 	assert_int_equal(q.state.state, 0);
 	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_OK);
@@ -461,6 +465,11 @@ static void test_cq(void **state)
 	assert_int_equal(((struct cq *)table_get(&p->f->dev.cqs, n))->owner, 9);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_QUERY, n, NULL, 0, &q, sizeof(q)), 0);
 	assert_memory_equal(&q.attr, &good, sizeof(good));
+	resize.record = good.record;
+	resize.pages = good.pages;
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_CQ_RESIZE, n, &resize, sizeof(resize), NULL,
+				   0), ORNIC_ST_OK);
+	REFUSE_AT(p, CQ_RESIZE, n, resize, log_entries, 23, ORNIC_ST_LIMIT);
 	good.eq = htole32(9);
 	REFUSE(p, CQ_CREATE, good, mbz0, 1, ORNIC_ST_RESERVED);
 }
