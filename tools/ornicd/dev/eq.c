@@ -162,10 +162,8 @@ static void eq_release(struct device *dev, struct eq *eq)
 	umem_free(&eq->mem, &dev->list_budget);
 	free(eq);
 	/* The first EQ always has number 0, so let the table count from 0 again. */
-	if (!dev->eqs.used) {
+	if (!dev->eqs.used)
 		table_fini(&dev->eqs);
-		table_init(&dev->eqs, 0, LIMIT_EQ);
-	}
 }
 
 uint8_t cmd_eq_destroy(struct command *c)
