@@ -438,7 +438,7 @@ static void test_pieces_read_only(void **state)
 	}
 }
 
-/* A batch has at most eight commands; the device stays awake for the rest, and needs no doorbell. */
+/* A batch has at most eight commands; the device stays awake for the rest without a doorbell. */
 static void test_batch(void **state)
 {
 	struct inproc *p = *state;

@@ -266,7 +266,7 @@ static void test_heartbeat(void **state)
 	assert_int_equal(le64toh(b->heartbeat), 1);
 }
 
-/* The time between beats is that of the register (ORN-CTL-18). Processor time counts from a beat. */
+/* The time between beats is that of the register (ORN-CTL-18); processor time is since a beat. */
 static void test_heartbeat_time(void **state)
 {
 	struct inproc *p = *state;

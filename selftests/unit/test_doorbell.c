@@ -128,7 +128,7 @@ static void test_absent_queue(void **state)
 	}
 }
 
-/* Return the objects that wait for the next iteration: a bit each for QP, CQ, EQ and admin queue. */
+/* Return which objects wait for the next iteration: a bit for QP, CQ, EQ and admin queue. */
 static uint32_t awake(struct inproc *p, const struct qp *qp)
 {
 	const struct cq *cq = table_get(&p->f->dev.cqs, p->cq.number);

@@ -123,6 +123,7 @@ static void test_eq(void **state)
 	assert_int_equal(DESTROY(p, EQ, 0), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_BAD_NUMBER);
+	assert_int_equal(DESTROY(p, EQ, 0), ORNIC_ST_BUSY);	/* EQ 1 is left */
 }
 
 /* Return a list for a ring of @bytes, more than the memory here: all its pages are the same one. */
