@@ -425,6 +425,7 @@ static void test_small(void **state)
 	struct ornic_clock_rsp a, b;
 
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), 0);
+	assert_int_equal(p->host.cpl.out_size, 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &a, sizeof(a)), 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_CLOCK_READ, 0, NULL, 0, &b, sizeof(b)), 0);
 	assert_true(le64toh(a.clock) < le64toh(b.clock));

@@ -89,6 +89,7 @@ static void test_eq(void **state)
 	REFUSE(p, EQ_CREATE, good, record, good.record + 8, ORNIC_ST_BAD_PARAM);
 	REFUSE(p, EQ_CREATE, good, record, 64, ORNIC_ST_DMA_ERROR);
 	REFUSE(p, EQ_CREATE, good, pages.offset, htole32(32), ORNIC_ST_BAD_PARAM);
+	REFUSE(p, EQ_CREATE, good, pages.mbz, 1, ORNIC_ST_RESERVED);
 	REFUSE(p, EQ_CREATE, good, classes, htole64(ORNIC_EQ_COMPLETION | ORNIC_EQ_ASYNC),
 	       ORNIC_ST_BAD_PARAM);
 	assert_int_equal(EXEC(p, EQ_CREATE, 0, good), ORNIC_ST_OK);
@@ -653,6 +654,7 @@ static void test_qp(void **state)
 	uint64_t budget = p->f->dev.list_budget;
 	struct ornic_qp_create_cmd good, one_ring;
 	struct host_qp qp;
+	struct qp *made;
 	uint32_t n;
 
 	host_qp_template(&p->host, &qp, ORNIC_QPT_RC, 4, p->pd, p->cq.number, p->cq.number, &good);
@@ -689,9 +691,16 @@ static void test_qp(void **state)
 	assert_int_equal(p->f->dev.list_budget, budget);
 	assert_int_equal(p->f->dev.qps.used, 0);
 
+	good.flags = htole32(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED);
+	good.owner = htole32(0x12345678);
+	good.max_inline = htole16(77);
 	assert_int_equal(EXEC(p, QP_CREATE, 0, good), ORNIC_ST_OK);
 	n = host_number(&p->host);
 	assert_int_equal(n, 2);		/* on the wire 0 and 1 are SMI and GSI */
+	made = table_get(&p->f->dev.qps, n);
+	assert_int_equal(made->flags, ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED);
+	assert_int_equal(made->owner, 0x12345678);
+	assert_int_equal(made->max_inline, 77);
 	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_BAD_NUMBER);
@@ -797,6 +806,9 @@ static void test_srq_users(void **state)
 	good.srq = htole32(srqn);
 	refused_at(p, EXEC(p, QP_CREATE, 0, good), ORNIC_ST_BAD_PARAM, OFF(qp_create_cmd, rq_log));
 	good.rq_log = ORNIC_NO_RING;
+	p->f->dev.features &= ~ORNIC_FEATURE(SRQ);
+	REFUSE(p, QP_CREATE, good, srq, htole32(srqn), ORNIC_ST_UNSUPPORTED);
+	p->f->dev.features |= ORNIC_FEATURE(SRQ);
 	REFUSE(p, QP_CREATE, good, srq, htole32(srqn + 1), ORNIC_ST_BAD_NUMBER);
 	REFUSE(p, QP_CREATE, good, recv_cq, htole32(99), ORNIC_ST_BAD_NUMBER);
 	good.type = ORNIC_QPT_GSI;
