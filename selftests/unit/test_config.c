@@ -9,6 +9,7 @@
 #include "lib/printed.h"
 
 #include "config/config.h"
+#include "json_memory.h"
 #include "log.h"
 #include "version.h"
 
@@ -798,6 +799,7 @@ static void test_file(void **state)
 	c->spin_us = 9;
 	c->log_level = LOG_DEBUG;
 	c->cc.on = false;
+	json_memory_failed();	/* for an earlier file */
 	assert_int_equal(file(c, "{}"), 0);
 	assert_int_equal(c->spin_us, 9);
 	assert_int_equal(c->log_level, LOG_DEBUG);
