@@ -161,8 +161,9 @@ bool names_packets(const char *pattern, size_t len, uint64_t *codes)
 
 	if (!copy_pattern(p, pattern, len))
 		return false;
+	/* %4x: "0x" and at most two digits */
 	if (p[0] == '0' && tolower((unsigned char)p[1]) == 'x' &&
-	    sscanf(p, "%4x%n", &code, &end) == 1 && !p[end] && code < 256) {
+	    sscanf(p, "%4x%n", &code, &end) == 1 && !p[end]) {
 		add(codes, code);
 		return true;
 	}
