@@ -382,6 +382,12 @@ static void test_refused(void **state)
 	good("drop opcode=S*E*N*D*");
 	bad("drop opcode=*S*E*N*D*", "unknown packet opcode");
 	bad("drop opcode=0x100", "unknown packet opcode");
+	for (int len = 62; len < 67; len++) {
+		char text[100];
+
+		snprintf(text, sizeof(text), "drop opcode=%0*d", len, 0);
+		bad(text, "unknown packet opcode");
+	}
 	bad("drop qp=0x1000000", "expected a number from 0 to 16777215");
 	bad("drop psn=5-", "range");
 	bad("drop psn=-5", "range");
