@@ -251,10 +251,13 @@ static void test_cut(void **state)
 		if (at.len - at.l3 > 65535 || at.head + size > FRAMES_MAX_BYTES ||
 		    len / size >= CUTS_MAX)
 			continue;
-		if (rand() & 1)
+		if (rand() & 1) {
 			leave_sum(&w, &at, frame);
-		else
+		} else {
 			vh.flags = rand() & 1 ? VIRTIO_NET_HDR_F_DATA_VALID : 0;
+			vh.csum_start = rand();
+			vh.csum_offset = rand();
+		}
 		if (w.proto == IPPROTO_TCP && rand() & 1)
 			vh.gso_type |= ECN;
 		assert_int_equal(offload_begin(&o, &vh, frame, at.len + round % 5), OFFLOAD_CUT);
@@ -407,6 +410,26 @@ static void test_options_before_sctp(void **state)
 	(void)state;
 	for (uint32_t n = 0; n < at.l4 - at.l3 - 40; n++) {
 		be16_put(frame + at.l3 + 4, n);
+		memcpy(copy, frame, at.len);
+		assert_int_equal(offload_begin(&o, &vh, copy, at.len), OFFLOAD_WHOLE);
+		memcpy(copy + at.l4 + 8, frame + at.l4 + 8, 2);
+		assert_memory_equal(copy, frame, at.len);
+	}
+}
+
+/* A sum at the place of SCTP's checksum, in packets of other protocols */
+static void test_sum_in_place_of_sctp(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const struct what w = { .ipv6 = i & 1, .proto = i & 2 ? IPPROTO_TCP : IPPROTO_UDP,
+					.sum = true, .payload = payload, .len = 20 };
+		uint8_t frame[150], copy[150];
+		struct where at = build(&w, frame);
+		struct virtio_net_hdr vh = { .flags = NEEDS_CSUM, .csum_start = at.l4,
+					     .csum_offset = 8 };
+		struct offload o;
+
 		memcpy(copy, frame, at.len);
 		assert_int_equal(offload_begin(&o, &vh, copy, at.len), OFFLOAD_WHOLE);
 		memcpy(copy + at.l4 + 8, frame + at.l4 + 8, 2);
@@ -700,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_sctp),
 		cmocka_unit_test(test_short_sctp),
+		cmocka_unit_test(test_sum_in_place_of_sctp),
 		cmocka_unit_test(test_options_before_sctp),
 		cmocka_unit_test(test_bad_description),
 		cmocka_unit_test(test_too_many),

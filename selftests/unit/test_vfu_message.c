@@ -83,6 +83,7 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 ssize_t recvmsg(int fd, struct msghdr *mh, int flags)
 {
 	assert_int_equal(flags, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	assert_int_equal(mh->msg_iovlen, 1);
 	if (!t.no_receive)
 		return syscall(SYS_recvmsg, fd, mh, flags);
 	errno = t.no_receive;
