@@ -438,10 +438,15 @@ static void test_room(void **state)
 	for (int n = 0; n < 1000; n++)
 		put_plain(f, 21, n);
 	assert_int_equal(egress_depth(f->q), 20000 / EGRESS_MIN_FRAME * EGRESS_MIN_FRAME);
+	/* as many of the shortest whole frames, which need most of the ring */
+	run(f, UINT64_MAX);
+	for (int n = 0; n < 20000 / EGRESS_MIN_FRAME; n++)
+		put_plain(f, EGRESS_MIN_FRAME, n);
+	assert_int_equal(egress_depth(f->q), 20000 / EGRESS_MIN_FRAME * EGRESS_MIN_FRAME);
 	/* longer than any frame: dropped, not truncated */
 	put_plain(f, FRAMES_MAX_BYTES + 1, 0);
 	run(f, UINT64_MAX);
-	assert_int_equal(f->seen, 14 + 500 + 20000 / EGRESS_MIN_FRAME);
+	assert_int_equal(f->seen, 14 + 500 + 2 * (20000 / EGRESS_MIN_FRAME));
 }
 
 /* Random sizes, pauses and parameters: order and bytes stay. */

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -59,6 +60,8 @@ static struct {
 	uint8_t *out;
 	size_t out_len, out_read;
 	unsigned int descriptors;	/* open before the connection */
+	const uint8_t *rx_end;		/* end of the daemon's buffer */
+	uint32_t events;		/* that were last changed */
 	char log[128];
 } t;
 
@@ -82,13 +85,25 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 
 ssize_t recvmsg(int fd, struct msghdr *mh, int flags)
 {
+	const uint8_t *end;
+
 	assert_int_equal(flags, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	assert_int_equal(mh->msg_iovlen, 1);
+	end = (uint8_t *)mh->msg_iov->iov_base + mh->msg_iov->iov_len;
+	assert_true(!t.rx_end || t.rx_end == end);
+	t.rx_end = end;
 	if (!t.no_receive)
 		return syscall(SYS_recvmsg, fd, mh, flags);
 	errno = t.no_receive;
 	t.no_receive = 0;
 	return -1;
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_MOD)
+		t.events = event->events;
+	return syscall(SYS_epoll_ctl, epfd, op, fd, event);
 }
 
 static ino_t inode(int fd)
@@ -248,6 +263,7 @@ static void expect_reply(uint16_t id, uint32_t out_len, uint32_t error)
 static void expect_no_reply(void)
 {
 	assert_int_equal(t.out_read, t.out_len);
+	assert_false(t.events & EPOLLOUT);	/* which would wake the daemon all the time */
 }
 
 /* Two messages, with a pause behind each byte in turn: each is handled when it is whole. */
@@ -688,6 +704,28 @@ static void test_descriptors_of_the_last(void **state)
 	free(m);
 }
 
+/* Descriptors come with the end of a message whose beginning came with another message. */
+static void test_descriptors_with_the_rest(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	uint8_t stream[80];
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	memcpy(stream, m, 40);
+	memcpy(stream + 40, m, 40);
+	put(stream, 60, NULL, 0);
+	turns(2);
+	assert_int_equal(t.n, 1);
+	put(stream + 60, 20, &fd, 1);
+	turns(2);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(t.got[1].nfd, 1);
+	close(fd);
+	free(m);
+}
+
 /* The maximum number of descriptors, twice, while no message is handled: the first ones wait. */
 static void test_descriptors_wait(void **state)
 {
@@ -842,6 +880,7 @@ int main(void)
 		T(test_room_for_longest),
 		T(test_stalled_client_is_stopped),
 		T(test_descriptors_of_the_last),
+		T(test_descriptors_with_the_rest),
 		T(test_descriptors_wait),
 		T(test_too_many_descriptors),
 		T(test_no_descriptor_left),
