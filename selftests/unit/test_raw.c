@@ -627,16 +627,22 @@ static void test_meta(void **state)
 	}
 }
 
+/* Send a frame of @len bytes that the receiver drops. */
+static void send_lost(struct fixture *f, uint32_t len)
+{
+	frame(f, len);
+	post(f, len, 0, 1);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+}
+
 /* ORN-RQ-7 */
 static void test_no_receive(void **state)
 {
 	struct fixture *f = *state;
 
-	frame(f, 60);
-	post(f, 60, 0, 1);
-	run(f);
-	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	expect_nothing(&f->b);
+	send_lost(f, 60);
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_size], 0);
 	post_rx(f, BUF);
@@ -649,12 +655,8 @@ static void test_receive_too_small(void **state)
 {
 	struct fixture *f = *state;
 
-	frame(f, 101);
 	post_rx(f, 100);
-	post(f, 101, 0, 1);
-	run(f);
-	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	expect_nothing(&f->b);
+	send_lost(f, 101);
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_size], 1);
 	post(f, 100, 0, 1);
 	check_passes(f, frame(f, 100), 100);
@@ -831,12 +833,8 @@ static void test_link_down(void **state)
 	uint32_t packets = f->e.pool.nfree;
 
 	f->b.n.dev.port.admin_up = false;
-	frame(f, 60);
 	post_rx(f, BUF);
-	post(f, 60, 0, 1);
-	run(f);
-	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	expect_nothing(&f->b);
+	send_lost(f, 60);
 	assert_int_equal(f->e.pool.nfree, packets);
 }
 
@@ -862,11 +860,7 @@ static void test_states(void **state)
 	f->b.qp->rq.index = 0;
 	qp_set_state(qp, ORNIC_QPS_INIT);
 	post_rx(f, BUF);
-	frame(f, 60);
-	post(f, 60, 0, 1);
-	run(f);
-	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
-	expect_nothing(&f->b);
+	send_lost(f, 60);
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 	qp_set_state(qp, ORNIC_QPS_RTR);
 	post(f, 60, 0, 1);
@@ -874,7 +868,7 @@ static void test_states(void **state)
 	assert_int_equal(f->b.n.dev.cnt[CNT_rx_drop_no_wqe], 1);
 }
 
-/* A queue pair without send queue has no window of work requests, and nothing to do in a turn. */
+/* A queue pair without send queue has no window of work requests, and an iteration ends at once. */
 static void test_no_send_queue(void **state)
 {
 	struct fixture *f = *state;
