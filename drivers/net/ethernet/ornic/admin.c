@@ -29,7 +29,7 @@
 /* log2 of the page count that adds one admin timeout, largest addition in ms (admin.rst) */
 #define ORNIC_ADMIN_LIST_LOG	22
 #define ORNIC_ADMIN_MAX_EXTRA	(3600 * MSEC_PER_SEC)
-/* Time limits after which a device is reset although it has a heartbeat, or a slow one. */
+/* A device with a heartbeat, also a slow one, is reset after this many time limits. */
 #define ORNIC_ADMIN_ROUNDS	4
 /* Wait in parts of 10 s, so that slow commands do not trigger the hung task detector. */
 #define ORNIC_ADMIN_NAP		(10 * HZ)
