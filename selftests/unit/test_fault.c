@@ -1563,6 +1563,7 @@ static void test_cqe_ud(void **state)
 	const struct conn_opt ud = { .type = ORNIC_QPT_UD };
 	struct fix *t = *state;
 	struct wr wr = { .opcode = ORNIC_WR_SEND, .flags = ORNIC_WQE_SIGNALED };
+	struct ornic_eqe e;
 	struct conn c, d;
 
 	conn_init(&c, t->a.d, &ud);
@@ -1591,6 +1592,8 @@ static void test_cqe_ud(void **state)
 	conn_expect(&c, &c.hscq, 1, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
 	conn_expect(&d, &d.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_GENERAL_ERR);
 	conn_expect(&d, &d.hrcq, 2, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
+	assert_false(dut_event(t->a.d, &e));
+	assert_false(dut_event(t->b.d, &e));	/* the completion tells (ORN-ERR-2) */
 	conn_fini(&c);
 	conn_fini(&d);
 }
