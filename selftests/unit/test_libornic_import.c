@@ -49,6 +49,7 @@ static void test_pd(void **state)
 	struct ibv_pd *parent;
 
 	assert_non_null(pd);
+	assert_int_equal(kernel.queried, 9);
 	assert_int_equal(pd->handle, 9);
 	assert_ptr_equal(pd->context, *state);
 	parent = ibv_alloc_parent_domain(*state, &attr);
@@ -85,6 +86,7 @@ static void test_dm(void **state)
 	kernel.dm = (struct ornic_uresp_query_dm){ .mmap_offset = at, .length = 100 };
 	dm = ibv_import_dm(ctx, 13);
 	assert_non_null(dm);
+	assert_int_equal(kernel.queried, 13);
 	assert_int_equal(dm->handle, 13);
 	assert_ptr_equal(dm->context, ctx);
 	assert_int_equal(container_of(dm, struct verbs_dm, dm)->handle, 13);

@@ -217,18 +217,24 @@ int ibv_cmd_get_context(struct verbs_context *ctx, struct ibv_get_context *cmd, 
 	return kernel_fails();
 }
 
-/* Answer queries for another process's objects: context, PD, device memory. */
-static void answer(const struct ibv_command_buffer *cmd, uint16_t id, const void *data, size_t len)
+static const struct ib_uverbs_attr *find_attr(const struct ibv_command_buffer *cmd, uint16_t id)
 {
 	const struct ib_uverbs_attr *attr;
 
 	for (attr = cmd->hdr.attrs; attr != cmd->next_attr; attr++)
-		if (attr->attr_id == id) {
-			assert_int_equal(attr->len, len);
-			memcpy((void *)(uintptr_t)attr->data, data, len);
-			return;
-		}
-	fail_msg("nobody asked for attribute %#x", id);
+		if (attr->attr_id == id)
+			return attr;
+	fail_msg("the command has no attribute %#x", id);
+	return NULL;
+}
+
+/* Answer queries for another process's objects: context, PD, device memory. */
+static void answer(const struct ibv_command_buffer *cmd, uint16_t id, const void *data, size_t len)
+{
+	const struct ib_uverbs_attr *attr = find_attr(cmd, id);
+
+	assert_int_equal(attr->len, len);
+	memcpy((void *)(uintptr_t)attr->data, data, len);
 }
 
 int ibv_cmd_query_context(struct ibv_context *ctx, struct ibv_command_buffer *driver)
@@ -249,10 +255,12 @@ int execute_ioctl(struct ibv_context *ctx, struct ibv_command_buffer *cmd)
 	(void)ctx;
 	if (cmd->hdr.object_id == UVERBS_OBJECT_DM) {
 		assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_DM_QUERY);
+		kernel.queried = find_attr(cmd, ORNIC_IB_ATTR_DM_QUERY_HANDLE)->data;
 		answer(cmd, ORNIC_IB_ATTR_DM_QUERY_RESP, &kernel.dm, sizeof(kernel.dm));
 	} else {
 		assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_PD);
 		assert_int_equal(cmd->hdr.method_id, ORNIC_IB_METHOD_PD_QUERY);
+		kernel.queried = find_attr(cmd, ORNIC_IB_ATTR_PD_QUERY_HANDLE)->data;
 		answer(cmd, ORNIC_IB_ATTR_PD_QUERY_RESP, &pd, sizeof(pd));
 	}
 	return kernel_fails();

@@ -43,6 +43,7 @@ struct fake_kernel {
 	uint8_t dmac[6];		/* address that create_ah resolves */
 	struct ornic_uresp_query_dm dm;	/* device memory of another process */
 	unsigned int dm_freed;
+	uint32_t queried;		/* handle of the PD or device memory of the last query */
 	unsigned int qps_destroyed;	/* destroy_qp commands */
 	unsigned int wqs_destroyed;
 	unsigned int srqs_destroyed;
