@@ -803,6 +803,9 @@ static void test_limit_raw(void **state)
 	conn_quiet(&t->a);
 	qp_set_rate(&t->a.qp, 0, 0, 0);
 	assert_int_equal(finish(t, FRAME, n - 1, UINT32_MAX, n * FRAME), 0);
+	/* Nothing of the wait is left: the queue is watched again. */
+	post(t, send, FRAME, 1);
+	assert_int_equal(finish(t, FRAME, 1, UINT32_MAX, FRAME), 0);
 	end_fix(t);
 }
 

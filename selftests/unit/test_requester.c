@@ -525,6 +525,22 @@ static void test_implied_nak(void **state)
 		expect(t, 2 + i, ORNIC_WC_SEND, 0);
 }
 
+/* Without a retry left, an implied NAK fails the request, and the syndrome tells why. */
+static void test_implied_nak_is_the_last(void **state)
+{
+	struct script *t = *state;
+
+	t->c.qp.retry_cnt = 0;
+	t->c.qp.req.retry_left = 0;
+	post(t, ORNIC_WR_RDMA_READ, 10, 0);
+	post(t, ORNIC_WR_SEND, 10, 0);
+	peer_ack(&t->peer, &t->c, P(1), ACK);
+	expect(t, 0, ORNIC_WC_RDMA_READ, ORNIC_WC_RETRY_EXC_ERR);
+	expect(t, 1, ORNIC_WC_SEND, ORNIC_WC_WR_FLUSH_ERR);
+	assert_int_equal(t->c.qp.syndrome, ORNIC_SYN_WIRE | NAK_PSN_SEQUENCE);
+	assert_int_equal(count(t, CNT_implied_nak), 1);
+}
+
 static void late_response(struct script *t, uint32_t psn)
 {
 	struct packet *p = peer_packet(&t->peer, &t->c, BTH_RC_READ_RESP_ONLY, psn);
@@ -1247,7 +1263,8 @@ int main(void)
 		T(test_rnr_in_message), T(test_rnr_of_the_next), T(test_rnr_doubled),
 		T(test_timeout), T(test_timeout_progress), T(test_timeout_fresh), T(test_timeout_sent_again),
 		T(test_timeout_paused), T(test_timeout_none),
-		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_of_the_unsent),
+		T(test_read_loss), T(test_implied_nak), T(test_implied_nak_is_the_last),
+		T(test_implied_nak_of_the_unsent),
 		T(test_nak_of_the_unsent), T(test_answer_to_the_unsent), T(test_answer_acks),
 		T(test_atomics),
 		cmocka_unit_test(test_bad_response),

@@ -966,6 +966,7 @@ static void overrun(struct fixture *f, const struct peer *peer, uint32_t len)
 		peer_send(peer, bytes, len);
 		f->count++;
 		assert_true(now() < deadline);
+		assert_in_range(uplink_stats(f->up[0])->rx_drop, 0, f->count);
 	} while (uplink_stats(f->up[0])->rx_drop < 100);
 	wait_for(f, last_came);
 	stats = uplink_stats(f->up[0]);
