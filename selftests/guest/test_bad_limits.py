@@ -73,6 +73,15 @@ class Limits(BadDevice):
     def test_port_largest(self):
         self.extremes(c.ORNIC_ID_PORT, self.largest(c.ORNIC_ID_PORT))
 
+    def test_no_fast_registration(self):
+        """rdma_rw divides by the pages of a fast registration, so a device that reports none does not offer it."""
+        for values, offered in ({}, True), ({"max_fast_reg_pages": 0}, False):
+            with self.subTest(values=values):
+                self.say(c.ORNIC_ID_DEVICE, values)
+                self.vm.run(LOAD, timeout=60)
+                self.assertEqual("MEM_MGT_EXTENSIONS" in self.vm.run("ibv_devinfo -v -d ornic0").out, offered)
+                self.vm.run(UNLOAD, timeout=60)
+
     def test_not_available(self):
         """A device without SGEs, without regions of a page or without lists of level 2 gets no RDMA device."""
         for field, value, why in (("max_send_sge", 0, "is too small for a network interface"),
