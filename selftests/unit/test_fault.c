@@ -1593,7 +1593,7 @@ static void test_cqe_ud(void **state)
 	conn_expect(&d, &d.hrcq, 1, ORNIC_WC_RECV, ORNIC_WC_GENERAL_ERR);
 	conn_expect(&d, &d.hrcq, 2, ORNIC_WC_RECV, ORNIC_WC_WR_FLUSH_ERR);
 	assert_false(dut_event(t->a.d, &e));
-	assert_false(dut_event(t->b.d, &e));	/* the completion tells (ORN-ERR-2) */
+	assert_false(dut_event(t->b.d, &e));	/* the completion reports it (ORN-ERR-2) */
 	conn_fini(&c);
 	conn_fini(&d);
 }

@@ -564,7 +564,7 @@ static void test_table_full(void **state)
 static struct {
 	const char *own;
 	const char *client;		/* of process CLIENT */
-	const char *later;		/* the own list after the client's was read, if it changes */
+	const char *later;		/* own list at the second read; NULL: as at the first */
 	int error;			/* of opening one */
 	unsigned int opened;
 } mounts;

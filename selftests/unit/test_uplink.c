@@ -966,8 +966,9 @@ static void overrun(struct fixture *f, const struct peer *peer, uint32_t len)
 		peer_send(peer, bytes, len);
 		f->count++;
 		assert_true(now() < deadline);
-		assert_in_range(uplink_stats(f->up[0])->rx_drop, 0, f->count);
-	} while (uplink_stats(f->up[0])->rx_drop < 100);
+		stats = uplink_stats(f->up[0]);
+		assert_in_range(stats->rx_drop, 0, f->count);
+	} while (stats->rx_drop < 100);
 	wait_for(f, last_came);
 	stats = uplink_stats(f->up[0]);
 	assert_in_range(stats->rx_drop + f->seen, 101, f->count);
