@@ -41,6 +41,6 @@ class Rooted(unittest.TestCase):
 
     def fresh(self, kind, base):
         """Patches made, source unchanged."""
-        names = series.make(kind, base, self.source(base), os.path.join(BUILD, base))
+        names = series.make(kind, self.source(base), os.path.join(BUILD, base))
         shutil.rmtree(os.path.join(BUILD, "changes-" + base), ignore_errors=True)
         return names

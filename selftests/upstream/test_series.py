@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import base
@@ -81,6 +82,36 @@ class Kernel(Rooted):
                 self.assertEqual("net-ornic" in patch, i <= int(net[2]), patch)
             self.assertRegex(letter, r"(?m)^base-version: Linux %s\." % re.escape(name))
 
+    def made(self, tree, kind="kernel"):
+        """What the command says of a source tree, and the patches' names."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([os.path.join(base.TOP, "tools", "series", "make"), kind, tree, folder + "/out"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            names = sorted(os.listdir(folder + "/out")) if os.path.exists(folder + "/out") else []
+        self.assertEqual(done.returncode == 0, bool(names), done.stdout)
+        return done.stdout, names
+
+    def test_source_tree(self):
+        """A tree given by its folder gets the wrappers by its version."""
+        for name, wrappers in (("6.12", 1), ("7.2", 0)):
+            with self.subTest(name=name):
+                said, names = self.made(self.source(name))
+                self.assertIn("%d patches and a cover letter" % (len(names) - 1), said)
+                self.assertEqual(sum("wrappers-for-an-older-kernel" in n for n in names), wrappers, names)
+
+    def test_no_source_tree(self):
+        with tempfile.TemporaryDirectory() as tree:
+            said, _ = self.made(tree)
+            self.assertRegex(said, r"(?m)^series: %s is not a source tree of Linux: .*No such file" % tree)
+            with open(tree + "/Makefile", "w", encoding="utf-8") as f:
+                f.write("VERSION = 7\nPATCHLEVEL = x\n")
+            said, _ = self.made(tree)
+            self.assertIn("is not a source tree of Linux: its Makefile has no version", said)
+            with open(tree + "/Makefile", "w", encoding="utf-8") as f:
+                f.write("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\n")
+            said, _ = self.made(tree)
+            self.assertRegex(said, r"(?m)^series: the base has no \S+$")
+
     def test_applies_and_builds(self):
         """W=1 and sparse, as modules: not a word."""
         for base in KERNELS:
@@ -124,7 +155,7 @@ class Kernel(Rooted):
                 names = self.fresh("kernel", base)
                 said = self.inside("kernel", base, "each").splitlines()
                 wanted = ["built " + name for name in names[1:]]
-                if base in series.load("kernel")["older"]["bases"]:
+                if series.is_older(series.load("kernel"), "kernel", self.source(base)):
                     wanted[0] = wanted[0].replace("built", "applied")
                 self.assertEqual(said, wanted)
 

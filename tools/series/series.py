@@ -227,6 +227,8 @@ class Writer:
         if path in self.whole:
             self.whole[path] = edited(self.whole[path], edit, *self.person)
             return
+        if not os.path.exists(os.path.join(self.folder, path)):
+            raise SeriesError("the base has no %s" % path)
         with open(os.path.join(self.folder, path), encoding="utf-8") as f:
             text = f.read()
         self.put(path, edited(text, edit, *self.person))
@@ -253,17 +255,28 @@ def older(writer, about):
     writer.commit(about["subject"], about["body"])
 
 
-def version(tree):
-    """What the source in tree is, and its commit if it is a checkout of git."""
-    def find(name, *patterns):
+# Where the source of a kind has its version.
+VERSIONS = {"kernel": ("Linux", "Makefile", [r"^VERSION = (\d+)", r"^PATCHLEVEL = (\d+)", r"^SUBLEVEL = (\d+)"]),
+            "rdma-core": ("rdma-core", "CMakeLists.txt", [r'set\(PACKAGE_VERSION "([\d.]+)'])}
+
+
+def version(kind, tree):
+    """The numbers of the version of the source in tree."""
+    what, name, patterns = VERSIONS[kind]
+    try:
         with open(os.path.join(tree, name), encoding="utf-8") as f:
             text = f.read()
-        return ".".join(re.search(p, text, re.M)[1] for p in patterns)
-    if os.path.exists(os.path.join(tree, "Kbuild")):
-        name = "Linux " + find("Makefile", r"^VERSION = (\d+)", r"^PATCHLEVEL = (\d+)", r"^SUBLEVEL = (\d+)")
-    else:
-        name = "rdma-core " + find("CMakeLists.txt", r'set\(PACKAGE_VERSION "(.*)"')
-    lines = ["base-version: " + name]
+    except OSError as e:
+        raise SeriesError("%s is not a source tree of %s: %s" % (tree, what, e)) from e
+    found = [re.search(p, text, re.M) for p in patterns]
+    if not all(found):
+        raise SeriesError("%s is not a source tree of %s: its %s has no version" % (tree, what, name))
+    return [int(n) for match in found for n in match[1].split(".")]
+
+
+def base_lines(kind, tree):
+    """What the source in tree is, and its commit if it is a checkout of git."""
+    lines = ["base-version: %s %s" % (VERSIONS[kind][0], ".".join(map(str, version(kind, tree))))]
     done = subprocess.run(["git", "-C", tree, "rev-parse", "--show-cdup", "HEAD"], capture_output=True, text=True)
     if done.returncode == 0 and done.stdout.startswith("\n"):   # tree is the top of a checkout
         lines.append("base-commit: " + done.stdout.strip())
@@ -283,13 +296,16 @@ def ranges(series, skip):
     return said
 
 
-def make(name, base, tree, out):
-    """Write the patches for a base, whose source is tree, into the folder out; return their names."""
+def is_older(series, kind, tree):
+    """Whether the source in tree needs the wrappers."""
+    return "older" in series and version(kind, tree) < series["older"]["before"]
+
+
+def make(name, tree, out):
+    """Write the patches for the source in tree into the folder out; return their names."""
     series = load(name)
     files = split(series)
-    about = series.get("older", {})
-    if base not in about.get("bases", []):
-        about = {}
+    about = series["older"] if is_older(series, name, tree) else {}
     with tempfile.TemporaryDirectory() as folder:
         w = Writer(folder, tree, series.get("tables", ()))
         copied = {there for patch in files for _, there in patch}
@@ -305,7 +321,7 @@ def make(name, base, tree, out):
                 w.edit(edit)
             w.commit(patch["subject"], patch["body"])
         text = series["cover"]["text"].strip().format(**ranges(series, 1 if about else 0))
-        text = "\n\n".join([text] + ([about["text"].strip()] if about else []) + [version(tree)])
+        text = "\n\n".join([text] + ([about["text"].strip()] if about else []) + [base_lines(name, tree)])
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
         first = w.git("rev-list", "--max-parents=0", "HEAD").strip()
