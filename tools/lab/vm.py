@@ -27,9 +27,9 @@ BARS = 64 << 20                 # bytes of address space for the BARs of a devic
 # as fast.
 CPU_TCG = "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"
 # no_timer_check: at boot the kernel (6.1 to 7.2) counts timer interrupts while it spins for ten ticks. On a loaded host TCG
-# can be too late for that, and the guest panics with "IO-APIC + timer doesn't work".
-# tsc=reliable: at boot the kernel compares the TSC with timer interrupts. TCG loses some of them, so the kernel would read the time
-# from acpi_pm instead, and each read is an exit that takes QEMU's global lock.
+# (QEMU 11.1) can be too late for that, and the guest panics with "IO-APIC + timer doesn't work".
+# tsc=reliable: at boot the kernel compares the TSC with timer interrupts. TCG (QEMU 11.1) loses some of them, so the kernel would
+# read the time from acpi_pm instead, and each read is an exit that takes QEMU's global lock.
 KERNEL = ("no_timer_check tsc=reliable console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on "
           "cryptomgr.notests")
 COMPLAINT = re.compile(r"BUG:|BUG \S+ \(|Oops|WARNING: |general protection|Kernel panic|hung_task|blocked for more than|"
@@ -312,7 +312,7 @@ def qemu_command(qemu, config, image, run, number, accel, ports):
                  "-device", "virtserialport,nr=%d,chardev=c%d,name=lab.%d" % (k + 1, k, k)]
     argv += link_arguments(config, run, number) + nvdimm_arguments(config, number)
     for k in range(ports):
-        # x-speed: after a reset of the bus of a faster port Linux waits for a link-active bit that QEMU does not set.
+        # x-speed: after a reset of the bus of a faster port Linux waits for a link-active bit that QEMU (11.1) does not set.
         # reserve: the room of a device's BARs if it is plugged in later, which firmware could not see
         argv += ["-device", "pcie-root-port,id=rp%d,chassis=%d,x-speed=5,mem-reserve=%d,pref64-reserve=%d"
                  % (k, k + 1, BARS, BARS)]

@@ -2,10 +2,10 @@
 /*
  * Device memory: allocate, import, copy, register.
  *
- * The memory is mapped as a whole. With QEMU each access is a message to the device, so
+ * The memory is mapped as a whole. With QEMU (11.1) each access is a message to the device, so
  * copies use the largest accesses that ORN-DM-9 guarantees: 8 bytes, or 4 at an address that
  * is not a multiple of 8. memcpy() may use vector registers; QEMU splits such accesses, and
- * KVM's instruction emulator supports only some of them.
+ * KVM's instruction emulator (Linux 6.1 to 7.2) supports only some of them.
  *
  * A process that imports the memory has its own mapping, which remains valid when another
  * process frees the memory.

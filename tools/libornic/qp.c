@@ -262,9 +262,9 @@ void ornic_qp_describe(const struct ornic_qp *qp, struct ornic_ureq_create_qp *r
 }
 
 /*
- * Return the CQ of the receives or of the sends, or NULL if there is none. libibverbs stores
- * recv_cq of an XRC initiator, but does not pass it to the kernel, so the application may destroy
- * that CQ first.
+ * Return the CQ of the receives or of the sends, or NULL if there is none. libibverbs (44 to 65)
+ * stores recv_cq of an XRC initiator, but does not pass it to the kernel, so the application may
+ * destroy that CQ first.
  */
 static struct ornic_cq *ornic_qp_cq(const struct ornic_qp *qp, bool recv)
 {
@@ -430,9 +430,10 @@ struct ibv_qp *ornic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 /*
  * Store whether a queue accepts work requests. A queue that does not exist never does. Only modify
- * changes this, after its command. Posting does not use ibv_qp.state: libibverbs stores it without
- * a lock after modify, and after a query, whose answer may be older than the last modify. A state
- * that the device enters by itself, SQE or ERR, accepts the same work requests as the one before.
+ * changes this, after its command. Posting does not use ibv_qp.state: libibverbs (44 to 65) stores
+ * it without a lock after modify, and after a query, whose answer may be older than the last
+ * modify. A state that the device enters by itself, SQE or ERR, accepts the same work requests as
+ * the one before.
  */
 void ornic_wq_set_open(struct ornic_wq *wq, bool open)
 {

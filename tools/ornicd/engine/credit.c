@@ -6,7 +6,7 @@
  * responder counts them (MSN). So MSN plus credits is the last message that certainly finds a
  * receive. A later message that needs a receive is limited: its first packet goes alone, and the
  * rest follows its ACK. Messages are not limited for a peer that reports no credits, such as
- * Soft-RoCE or any receiver with an SRQ.
+ * Soft-RoCE (Linux 7.2) or any receiver with an SRQ.
  *
  * A code of credits has 5 bits: 0 and 1, then the powers of two and the numbers halfway between.
  */

@@ -5,8 +5,8 @@
  *
  * The layout is built once into an initial image and a write mask; from then on a
  * reset is a copy and a write is a masked store, followed by a check of the few
- * bits that have an effect. BAR registers behave as in hardware, although QEMU keeps
- * its own copy of them. Interrupt masking belongs to the VMM.
+ * bits that have an effect. BAR registers behave as in hardware, although QEMU (11.1)
+ * keeps its own copy of them. Interrupt masking belongs to the VMM.
  */
 #include "pci.h"
 
