@@ -79,8 +79,8 @@ CONNECT = '''from pyverbs.qp import QPAttr
 qp.to_init(QPAttr(port_num=1))
 '''
 
-# Work queues, one after the other.
-QUEUES = '''
+WORK_QUEUE = '''
+import os
 import pyverbs.enums as e
 from pyverbs.cq import CQ
 from pyverbs.device import Context
@@ -90,11 +90,23 @@ from pyverbs.wq import WQ, WQInitAttr
 context = Context(name="ornic0")
 pd = PD(context)
 cq = CQ(context, 16)
+
+def work_queue():
+    return WQ(context, WQInitAttr(wq_context=None, wq_pd=pd, wq_cq=cq, wq_type=e.IBV_WQT_RQ, max_wr=8, max_sge=1))
+
+'''
+A_QUEUE = WORK_QUEUE + '''
+wq = work_queue()
+print("there", flush=True)
+input()
+os._exit(0)
+'''
+# Work queues, one after the other.
+QUEUES = WORK_QUEUE + '''
 print("there", flush=True)
 input()
 for _ in range(5):
-    wq = WQ(context, WQInitAttr(wq_context=None, wq_pd=pd, wq_cq=cq, wq_type=e.IBV_WQT_RQ, max_wr=8, max_sge=1))
-    wq.close()
+    work_queue().close()
 print("done", flush=True)
 '''
 
@@ -127,9 +139,9 @@ class Destroy(BadDevice):
         self.vm.run("rmmod ornic_ktest", timeout=60)
         self.rejected()
 
-    def process_object(self, name, status=c.ORNIC_ST_BUSY):
+    def process_object(self, name, status=c.ORNIC_ST_BUSY, objects=OBJECTS):
         self.load()
-        program = self.script(OBJECTS)
+        program = self.script(objects)
         self.reject(getattr(c, "ORNIC_OP_" + name), status)
         program.write(b"end\n")
         self.assertEqual(program.wait(60), 0)
@@ -168,6 +180,10 @@ class Destroy(BadDevice):
         self.assertEqual(program.wait(60), 0)
         self.recovers(c.ORNIC_REASON_FATAL)
         self.assertFalse(self.said("malformed device output"))
+
+    def test_process_work_queue(self):
+        """A work queue is a queue pair of the device. Here no other queue pair's destroy is rejected."""
+        self.process_object("QP_DESTROY", objects=A_QUEUE)
 
     def test_process_unknown_status(self):
         """ORN-ADM-28."""

@@ -440,6 +440,20 @@ class Commands(BadDevice):
         program.wait_for("done", 60)
         self.assertGreaterEqual(during - before, 8 * (REGION >> 12))
 
+    def test_long_list_yields(self):
+        """A task that registers a large region offers its processor after each leaf of the list: it allocates, fills, maps, frees it."""
+        if self.vm.run("grep -E 'none|voluntary' /sys/kernel/debug/sched/preempt && echo voluntary > /sys/kernel/debug/sched/preempt",
+                       check=False).rc:
+            self.skipTest("the kernel of %s always preempts tasks: cond_resched() does nothing" % harness.GUEST)
+        self.load()
+        program = self.python(A_REGION % REGION)
+        kprobes.trace(self, self.vm, "p:lab/yield __cond_resched from=+0(%sp):symbol")
+        program.write(b"\n")
+        program.wait_for("done", 60)
+        self.vm.run("echo 0 > %s/events/lab/enable" % kprobes.TRACING)      # else reading the trace extends it
+        callers = re.findall(r" yield: .* from=\"?ornic_\S*", kprobes.traced(self.vm))
+        self.assertGreaterEqual(len(callers), 4 * (REGION >> 12) // c.ORNIC_PAGES_LEAF_ENTRIES)
+
     def kernel_memory(self):
         """Return the bytes that the kernel has allocated on behalf of the cgroup. It adds them up every 2 seconds."""
         return int(self.vm.run("sleep 4; awk '/^kernel / { print $2 }' %s/region/memory.stat" % CGROUP).out)
@@ -1064,10 +1078,14 @@ class Reset(BadDevice):
         self.program = program
         kprobes.trace(self, self.vm, *self.PROBES)
 
-    def traced(self):
-        """Return the driver's steps in order, from the moment at which it disabled the device."""
+    def calls(self):
+        """Return the driver's steps in order."""
         lines = re.findall("^.* (?:stop|clear|free): .*$", kprobes.traced(self.vm), re.M)
-        calls = [line.split(": ")[1].split(":")[0].strip() for line in lines if self.program in line]
+        return [line.split(": ")[1].split(":")[0].strip() for line in lines if self.program in line]
+
+    def traced(self):
+        """Return the driver's steps from the moment at which it disabled the device."""
+        calls = self.calls()
         return calls[calls.index("stop"):]
 
     def unload(self, registers, cap):
@@ -1093,9 +1111,13 @@ class Reset(BadDevice):
         self.load()
         self.vm.run("rmmod ornic_ib && ip link set %s down && insmod %s" % (INTERFACE, module))
         self.addCleanup(self.vm.run, "rmmod ornic_offline", check=False)
+        self.trace()
         since = len(self.proxy.accesses)
         self.vm.run("rmmod ornic", timeout=60)
         self.assertEqual([access for access in self.proxy.accesses[since:] if access[0] != CONFIG], [])
+        calls = self.calls()            # pci_disable_device() clears the bit, too, but after the memory was freed
+        self.assertEqual(calls[0], "clear")
+        self.assertIn("free", calls)
         self.assertFalse(self.proxy.bus_master)
         self.vm.run("rmmod ornic_offline")
         self.proxy.rules.reset()        # as a reset of the slot would
