@@ -181,6 +181,19 @@ class Destroy(BadDevice):
         self.recovers(c.ORNIC_REASON_FATAL)
         self.assertFalse(self.said("malformed device output"))
 
+    def test_kernel_drain(self):
+        """A consumer of the kernel frees memory after ib_drain_rq(), which cannot fail. So the driver ends the device's DMA.
+        ORN-SEC-16"""
+        self.load()
+        self.vm.run("insmod %s objects=ornic0" % MODULE)
+        self.addCleanup(self.vm.run, "rmmod ornic_ktest", check=False)
+        self.reject(c.ORNIC_OP_QP_MODIFY, c.ORNIC_ST_DMA_ERROR)
+        self.vm.run("rmmod ornic_ktest", timeout=60)
+        self.assertTrue(self.rejections)
+        self.proxy.lies.on_command = None
+        self.assertTrue(self.said("transition to ERR rejected"))
+        self.recovers(c.ORNIC_REASON_MALFORMED)
+
     def test_process_work_queue(self):
         """A work queue is a queue pair of the device. Here no other queue pair's destroy is rejected."""
         self.process_object("QP_DESTROY", objects=A_QUEUE)

@@ -64,6 +64,24 @@ static struct ib_qp *make_qp(enum ib_qp_type type, struct ib_srq *srq)
 	return ib_create_qp(it.pd, &attr);
 }
 
+/* In INIT the receive queue can be drained. */
+static int make_ud(void)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT, .port_num = 1, .qkey = 1 };
+	struct ib_qp *qp = make_qp(IB_QPT_UD, NULL);
+	int ret;
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
+	if (ret) {
+		ib_destroy_qp(qp);
+		return ret;
+	}
+	it.ud = qp;
+	return 0;
+}
+
 static int make_all(void)
 {
 	u32 pages = it.ibdev->attrs.max_fast_reg_page_list_len;
@@ -87,9 +105,9 @@ static int make_all(void)
 	it.rc = make_qp(IB_QPT_RC, it.srq);
 	if (IS_ERR(it.rc))
 		return PTR_ERR(it.rc);
-	it.ud = make_qp(IB_QPT_UD, NULL);
-	if (IS_ERR(it.ud))
-		return PTR_ERR(it.ud);
+	ret = make_ud();
+	if (ret)
+		return ret;
 	ret = ib_mr_pool_init(it.rc, &it.rc->rdma_mrs, MRS, IB_MR_TYPE_MEM_REG, pages, 0);
 	return ret ? ret : make_ah();
 }
@@ -98,8 +116,10 @@ void ktest_objects_destroy(void)
 {
 	if (!IS_ERR_OR_NULL(it.ah))
 		rdma_destroy_ah(it.ah, RDMA_DESTROY_AH_SLEEPABLE);
-	if (!IS_ERR_OR_NULL(it.ud))
+	if (it.ud) {
+		ib_drain_rq(it.ud);
 		ib_destroy_qp(it.ud);
+	}
 	if (!IS_ERR_OR_NULL(it.rc)) {
 		ib_mr_pool_destroy(it.rc, &it.rc->rdma_mrs);
 		ib_destroy_qp(it.rc);
