@@ -64,21 +64,22 @@ static struct ib_qp *make_qp(enum ib_qp_type type, struct ib_srq *srq)
 	return ib_create_qp(it.pd, &attr);
 }
 
-/* In INIT the receive queue can be drained. */
-static int make_ud(void)
+/* In INIT the queue pair can be drained. */
+static int make_drainable(enum ib_qp_type type, struct ib_srq *srq, struct ib_qp **made)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT, .port_num = 1, .qkey = 1 };
-	struct ib_qp *qp = make_qp(IB_QPT_UD, NULL);
+	struct ib_qp *qp = make_qp(type, srq);
 	int ret;
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   (type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS));
 	if (ret) {
 		ib_destroy_qp(qp);
 		return ret;
 	}
-	it.ud = qp;
+	*made = qp;
 	return 0;
 }
 
@@ -102,10 +103,10 @@ static int make_all(void)
 	ret = make_srq();
 	if (ret)
 		return ret;
-	it.rc = make_qp(IB_QPT_RC, it.srq);
-	if (IS_ERR(it.rc))
-		return PTR_ERR(it.rc);
-	ret = make_ud();
+	ret = make_drainable(IB_QPT_RC, it.srq, &it.rc);
+	if (ret)
+		return ret;
+	ret = make_drainable(IB_QPT_UD, NULL, &it.ud);
 	if (ret)
 		return ret;
 	ret = ib_mr_pool_init(it.rc, &it.rc->rdma_mrs, MRS, IB_MR_TYPE_MEM_REG, pages, 0);
@@ -120,7 +121,8 @@ void ktest_objects_destroy(void)
 		ib_drain_rq(it.ud);
 		ib_destroy_qp(it.ud);
 	}
-	if (!IS_ERR_OR_NULL(it.rc)) {
+	if (it.rc) {
+		ib_drain_qp(it.rc);
 		ib_mr_pool_destroy(it.rc, &it.rc->rdma_mrs);
 		ib_destroy_qp(it.rc);
 	}

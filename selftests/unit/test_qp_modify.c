@@ -244,21 +244,21 @@ static void prepare(struct inproc *p)
 	assert_int_equal(host_gid_set(&p->host, 0, 0x0a000001, mac), 0);
 }
 
-/* ORN-QP-2, ORN-QP-12 */
+/* ORN-QP-2, ORN-QP-12, ORN-QP-47 */
 static void test_rc(void **state)
 {
 	prepare(*state);
 	all_transitions(*state, ORNIC_QPT_RC);
 }
 
-/* ORN-QP-2, ORN-QP-12 */
+/* ORN-QP-2, ORN-QP-12, ORN-QP-47 */
 static void test_uc(void **state)
 {
 	prepare(*state);
 	all_transitions(*state, ORNIC_QPT_UC);
 }
 
-/* ORN-QP-2, ORN-QP-12 */
+/* ORN-QP-2, ORN-QP-12, ORN-QP-47 */
 static void test_xrc(void **state)
 {
 	prepare(*state);
@@ -266,13 +266,13 @@ static void test_xrc(void **state)
 	all_transitions(*state, ORNIC_QPT_XRC_TGT);
 }
 
-/* ORN-QP-2, ORN-QP-12 */
+/* ORN-QP-2, ORN-QP-12, ORN-QP-47 */
 static void test_ud(void **state)
 {
 	all_transitions(*state, ORNIC_QPT_UD);
 }
 
-/* ORN-QP-2, ORN-QP-12 */
+/* ORN-QP-2, ORN-QP-12, ORN-QP-47 */
 static void test_raw(void **state)
 {
 	all_transitions(*state, ORNIC_QPT_RAW);

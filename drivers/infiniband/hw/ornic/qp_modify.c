@@ -159,7 +159,7 @@ static bool ornic_soft_transition(const struct ornic_ib_dev *dev, int mask, enum
 
 /*
  * Return true if the caller cannot handle a failure: ib_drain_qp() returns none, and consumers free
- * the memory of their work requests afterwards. A device accepts this transition (ORN-QP-2).
+ * the memory of their work requests afterwards. A device accepts this transition (ORN-QP-47).
  */
 static bool ornic_is_drain(const struct ornic_ib_qp *qp, int mask, enum ib_qp_state next)
 {
@@ -186,8 +186,11 @@ static int ornic_modify_locked(struct ornic_ib_dev *dev, struct ornic_ib_qp *qp,
 	ornic_fill_attr(dev, attr, mask, &cmd);
 
 	ret = ornic_ib_cmd_qp_modify(dev, qp->qpn, &cmd);
-	if (ret && ornic_is_drain(qp, mask, next))
+	if (ret && ornic_is_drain(qp, mask, next) && !ornic_device_dead(dev->odev)) {
+		ibdev_err(&dev->ibdev, "transition of queue pair %u to ERR rejected: %d\n",
+			  qp->qpn, ret);
 		ornic_device_malformed(dev->odev, "transition to ERR rejected");
+	}
 	if (ret && !ornic_soft_transition(dev, mask, next))
 		return ret;
 

@@ -19,9 +19,12 @@ struct ornic_test_barrier {
 static struct ornic_test_barrier ornic_test_write, ornic_test_read, ornic_test_both,
 				 ornic_test_full;
 static struct ornic_rec ornic_test_rec;
+static bool ornic_test_sleeps;	/* at its full barrier the device asks for doorbells */
 
 static void ornic_test_note(struct ornic_test_barrier *barrier)
 {
+	if (ornic_test_sleeps && barrier == &ornic_test_full)
+		ornic_test_rec.notify = cpu_to_le32(ORNIC_NOTIFY_ALWAYS);
 	barrier->calls++;
 	barrier->host_index = le32_to_cpu(ornic_test_rec.host_index);
 	barrier->arm = le32_to_cpu(ornic_test_rec.arm);
@@ -45,14 +48,16 @@ static int ornic_barrier_init(struct kunit *test)
 	memset(&ornic_test_both, 0, sizeof(ornic_test_both));
 	memset(&ornic_test_full, 0, sizeof(ornic_test_full));
 	memset(&ornic_test_rec, 0, sizeof(ornic_test_rec));
+	ornic_test_sleeps = false;
 	return 0;
 }
 
 /* The entries are written before the index, and the index before notify is read. */
 static void ornic_test_publish(struct kunit *test)
 {
+	ornic_test_sleeps = true;
 	ornic_test_rec.host_index = cpu_to_le32(4);
-	ornic_rec_publish(&ornic_test_rec, 4, 7);
+	KUNIT_EXPECT_TRUE(test, ornic_rec_publish(&ornic_test_rec, 4, 7));
 	KUNIT_EXPECT_EQ(test, ornic_test_write.calls, 1);
 	KUNIT_EXPECT_EQ(test, ornic_test_write.host_index, 4);
 	KUNIT_EXPECT_EQ(test, ornic_test_full.calls, 1);
