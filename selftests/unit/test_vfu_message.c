@@ -488,6 +488,23 @@ static void test_end_of_many(void **state)
 	free(bytes);
 }
 
+/* A client whose requests are not read sees an end of file. QEMU does not survive ECONNRESET. */
+static void test_end_with_unread(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY);
+	uint8_t *m = message(1, 100000, 0, (struct order){ 0, 0 });
+	char byte;
+
+	(void)state;
+	put(m, 40, &fd, 1);
+	put(m, 100000, NULL, 0);
+	vfu_conn_free(t.conn);
+	t.conn = NULL;
+	assert_int_equal(recv(t.client, &byte, 1, 0), 0);
+	close(fd);
+	free(m);
+}
+
 /* Only an error of the connection ends it. */
 static void test_receive_fails(void **state)
 {
@@ -872,6 +889,7 @@ int main(void)
 		T(test_close_without_error),
 		T(test_end),
 		T(test_end_of_many),
+		T(test_end_with_unread),
 		T(test_receive_fails),
 		T(test_broken_pipe),
 		T(test_slow_reader),

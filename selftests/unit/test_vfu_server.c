@@ -309,6 +309,7 @@ static void test_clients(void **state)
 		assert_int_equal(descriptors(), t->before + 2);
 		for (int k = 0; k < 2; k++) {
 			second = dial(t);
+			assert_int_equal(send(second, "", 1, 0), 1);
 			turn(t);
 			assert_int_equal(recv(second, &byte, 1, 0), 0);
 			close(second);

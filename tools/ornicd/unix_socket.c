@@ -129,6 +129,17 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
 	return fd;
 }
 
+void unix_hang_up(int fd)
+{
+	char unread[16384];
+
+	/* from now on the peer's send() fails, so that no byte comes after the last one read here */
+	shutdown(fd, SHUT_RDWR);
+	while (recv(fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
 /* Accept a connection with the spare descriptor and close it. */
 static void turn_away(int sock)
 {
@@ -140,7 +151,7 @@ static void turn_away(int sock)
 	spare = -1;
 	fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
+		unix_hang_up(fd);
 	spare_keep();
 }
 

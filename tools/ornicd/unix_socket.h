@@ -34,4 +34,12 @@ int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
  */
 int unix_accept(int sock, const char *who);
 
+/*
+ * unix_hang_up() - close a connected stream socket so that the peer reads an end of file
+ *
+ * After a close() with unread bytes the peer would get ECONNRESET. QEMU 11.1 aborts then, because
+ * vfio_user_recv_hdr() sets its error twice. Bytes that were sent stay readable for the peer.
+ */
+void unix_hang_up(int fd);
+
 #endif /* ORNICD_UNIX_SOCKET_H */

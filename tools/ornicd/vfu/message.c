@@ -14,6 +14,7 @@
 #include "message.h"
 
 #include "../log.h"
+#include "../unix_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ void vfu_conn_free(struct vfu_conn *c)
 	if (!c)
 		return;
 	loop_del(c->loop, c->sock);
-	close(c->sock);
+	unix_hang_up(c->sock);
 	for (unsigned int i = 0; i < c->nfds; i++)
 		close(c->fds[i].fd);
 	free(c->rx);

@@ -68,13 +68,13 @@ static void server_accept(void *arg, uint32_t events)
 	if (s->conn) {
 		log_ratelimited(LOG_WARN, "%s: %s: another client is connected, rejected pid %d",
 				name, s->addr.sun_path, server_peer_pid(fd));
-		close(fd);
+		unix_hang_up(fd);
 		return;
 	}
 	s->conn = vfu_conn_new(s->loop, fd, name, &handler);
 	if (!s->conn) {
 		log_err("%s: cannot serve a client: %s", name, strerror(errno));
-		close(fd);
+		unix_hang_up(fd);
 		return;
 	}
 	s->ep.gpa->pool.pid = server_peer_pid(fd);
