@@ -36,6 +36,7 @@ struct fix {
 	unsigned int turns;	/* the loop stops when they are taken */
 	unsigned int worked;
 	int64_t wait;		/* return value of the hook */
+	int64_t age;		/* of an event, ns */
 };
 
 static void called(void *arg, uint32_t events)
@@ -291,6 +292,46 @@ static void test_wait(void **state)
 	}
 }
 
+static void aged(void *arg, uint32_t events)
+{
+	struct fix *t = arg;
+
+	(void)events;
+	t->age = loop_age(t->l);
+	loop_stop(t->l);
+}
+
+/* Be late for the event that was there before. */
+static int64_t slow(void *arg)
+{
+	const struct timespec pause = { 0, 3000000 };
+	struct fix *t = arg;
+
+	t->worked++;
+	nanosleep(&pause, NULL);
+	return LOOP_FOREVER;
+}
+
+/* The age of an event is counted from the last look. An idle loop looks every LOOP_LOOK_NS. */
+static void test_age(void **state)
+{
+	struct fix *t = *state;
+	int64_t begin = now();
+
+	loop_set_work(t->l, once, t);
+	t->wait = LOOP_FOREVER;
+	assert_int_equal(loop_run(t->l), 0);
+	assert_int_equal(t->worked, 2);
+	assert_true(now() - begin >= LOOP_LOOK_NS);
+	loop_del(t->l, t->end[0].fd[0]);
+	assert_int_equal(loop_add(t->l, t->end[0].fd[0], EPOLLIN, aged, t), 0);
+	loop_set_work(t->l, slow, t);
+	fill(&t->end[0]);
+	begin = now();
+	assert_int_equal(loop_run(t->l), 0);
+	assert_true(t->age >= 3000000 && t->age <= now() - begin);
+}
+
 static void tenth(void *arg, uint32_t events)
 {
 	struct end *e = arg;
@@ -365,9 +406,13 @@ static void test_signals(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+static struct end *alarmed;
+
 static void on_alarm(int sig)
 {
 	(void)sig;
+	if (alarmed)
+		fill(alarmed);
 }
 
 /* The loop continues after the handler of a signal, and ends if its descriptor cannot be used. */
@@ -385,6 +430,16 @@ static void test_interrupted(void **state)
 	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
 	assert_int_equal(loop_run(t->l), 0);
 	assert_int_equal(t->worked, 2);
+
+	/* an interrupted wait is no look at the events; a process that was stopped has one */
+	alarmed = &t->end[0];
+	loop_del(t->l, t->end[0].fd[0]);
+	assert_int_equal(loop_add(t->l, t->end[0].fd[0], EPOLLIN, aged, t), 0);
+	loop_set_work(t->l, NULL, NULL);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(loop_run(t->l), 0);
+	assert_true(t->age >= 10000000);
+	alarmed = NULL;
 	assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
 
 	loop_free(t->l);
@@ -402,8 +457,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
-		TEST(large_numbers), TEST(descriptor_0), TEST(no_hook), TEST(wait), TEST(spin),
-		TEST(signals), TEST(interrupted),
+		TEST(large_numbers), TEST(descriptor_0), TEST(no_hook), TEST(wait), TEST(age),
+		TEST(spin), TEST(signals), TEST(interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,8 @@ struct loop {
 	struct watch **watch;		/* indexed by file descriptor */
 	size_t nwatch;
 	struct watch *dead;
+	int64_t looked;			/* end of the last check for events, ns */
+	int64_t looked_before;		/* and of the one before */
 	loop_work work;
 	void *work_arg;
 };
@@ -210,9 +212,11 @@ static int loop_events(struct loop *l, int64_t wait)
 	struct epoll_event ev[LOOP_BATCH];
 	int n;
 
-	n = epoll_pwait2(l->epfd, ev, LOOP_BATCH, wait < 0 ? NULL : &ts, NULL);
-	if (n < 0)
+	n = epoll_pwait2(l->epfd, ev, LOOP_BATCH, &ts, NULL);
+	if (n < 0)		/* EINTR also at the end of a SIGSTOP: no look at the events */
 		return errno == EINTR ? 0 : -errno;
+	l->looked_before = l->looked;
+	l->looked = loop_now();
 	for (int i = 0; i < n; i++) {
 		struct watch *w = ev[i].data.ptr;
 
@@ -228,13 +232,21 @@ int loop_run(struct loop *l)
 	int err = 0;
 
 	l->stop = false;
+	l->looked = loop_now();
 	while (!l->stop && !err) {
 		int64_t wait = loop_turns(l);
 
+		if (wait < 0 || wait > LOOP_LOOK_NS)
+			wait = LOOP_LOOK_NS;
 		if (!l->stop)
 			err = loop_events(l, wait);
 	}
 	return err;
+}
+
+int64_t loop_age(const struct loop *l)
+{
+	return loop_now() - l->looked_before;
 }
 
 void loop_stop(struct loop *l)

@@ -30,7 +30,7 @@ typedef void (*loop_cb)(void *arg, uint32_t events);
  * @arg:	as given to loop_set_work()
  *
  * Return: 0 if there is more work, LOOP_FOREVER if only an event can bring work, otherwise the time
- * until the next call, ns.
+ * until the next call, ns. The loop may call it earlier.
  */
 typedef int64_t (*loop_work)(void *arg);
 
@@ -44,6 +44,13 @@ typedef int64_t (*loop_work)(void *arg);
  * unmaps) may wait this long, plus one turn.
  */
 #define LOOP_SPIN_NS	5000
+
+/**
+ * LOOP_LOOK_NS - longest time between two checks for events, ns
+ *
+ * An idle loop looks this often, so that loop_age() can tell an idle process from a stopped one.
+ */
+#define LOOP_LOOK_NS	500000000
 
 /* loop_new() - create an empty loop. Return: the loop, or NULL with errno set. */
 struct loop *loop_new(void);
@@ -79,6 +86,13 @@ int loop_stop_on_signals(struct loop *l);
  * Return: 0 after loop_stop(), or a negative errno if waiting for events failed.
  */
 int loop_run(struct loop *l);
+
+/*
+ * loop_age() - for callbacks: return for how long the event may have waited until now, ns
+ *
+ * More than LOOP_LOOK_NS and a turn means that the process was stopped or got no processor.
+ */
+int64_t loop_age(const struct loop *l);
 
 /*
  * loop_stop() - make loop_run() return after the current callback or turn; for callbacks and the

@@ -13,6 +13,8 @@
  */
 #include "message.h"
 
+#include "late.h"
+
 #include "../log.h"
 #include "../unix_socket.h"
 
@@ -219,18 +221,20 @@ static bool conn_tx_room(struct vfu_conn *c)
 	return TX_SIZE - c->tx_tail >= VFU_MAX_MSG;
 }
 
-static void conn_reply(struct vfu_conn *c, const struct vfu_msg *m, int err)
+static void conn_reply(struct vfu_conn *c, struct vfu_msg *m, int err)
 {
 	struct vfu_hdr hdr = {
 		.id = m->hdr.id,
 		.cmd = m->hdr.cmd,
-		.size = sizeof(hdr) + (err ? 0 : m->out_len),
 		.flags = VFU_F_REPLY | (err ? VFU_F_ERROR : 0),
 		.error = err,
 	};
 
 	if (m->hdr.flags & VFU_F_NO_REPLY)
 		return;
+	if (!err && loop_age(c->loop) > LATE_NS)
+		late_reply(m);
+	hdr.size = sizeof(hdr) + (err ? 0 : m->out_len);
 	memcpy(c->tx + c->tx_tail, &hdr, sizeof(hdr));
 	c->tx_tail += hdr.size;
 }
@@ -242,7 +246,7 @@ static int conn_check_header(const struct vfu_conn *c, const struct vfu_hdr *hdr
 			c->name, hdr->size, sizeof(*hdr), VFU_MAX_MSG);
 		return -EMSGSIZE;
 	}
-	if ((hdr->flags & VFU_F_TYPE) != VFU_F_COMMAND) {
+	if ((hdr->flags & VFU_F_TYPE) != VFU_F_COMMAND && !late_is_echo(hdr)) {
 		log_err("%s: client sent a message with flags %#x that is no request",
 			c->name, hdr->flags);
 		return -EPROTO;
@@ -288,6 +292,8 @@ static int conn_dispatch(struct vfu_conn *c, const struct vfu_hdr *hdr)
 	err = conn_collect_fds(c, &m);
 	if (err)
 		err = VFU_CLOSE(-err);
+	else if (late_is_echo(hdr))
+		m.hdr.flags |= VFU_F_NO_REPLY;
 	else
 		err = c->handler.request(c->handler.arg, &m);
 	close_it = err <= VFU_CLOSE(0);
