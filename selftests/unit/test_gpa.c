@@ -224,7 +224,7 @@ static void test_unmap(void **state)
 	gpa_unmap_all(t->g);
 	assert_int_equal(t->g->n, 0);
 	assert_null(gpa_ptr(t->g, 6 * PAGE, 1, false));
-	assert_null(t->g->pool.head);
+	assert_int_equal(t->g->pool.files, 0);
 }
 
 static void test_merge(void **state)
@@ -354,7 +354,7 @@ static void test_descriptors(void **state)
 	}
 	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), -EBADF);
 	assert_int_equal(t->g->n, 0);
-	assert_null(t->g->pool.head);
+	assert_int_equal(t->g->pool.files, 0);
 	fd = open(path, O_RDONLY);
 	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd, 0), 0);
 	close(fd);
@@ -397,15 +397,6 @@ static void test_file_grows(void **state)
 	assert_int_equal(*p, 0);
 }
 
-static unsigned int files_mapped(const struct gpa *g)
-{
-	unsigned int n = 0;
-
-	for (const struct backing *b = g->pool.head; b; b = b->next)
-		n++;
-	return n;
-}
-
 static void test_idle_files_are_bounded(void **state)
 {
 	struct fixture *t = *state;
@@ -417,9 +408,9 @@ static void test_idle_files_are_bounded(void **state)
 		close(fd);
 		assert_int_equal(gpa_unmap(t->g, 0, PAGE), 0);
 	}
-	assert_int_equal(files_mapped(t->g), BACKING_IDLE_MAX);
+	assert_int_equal(t->g->pool.files, BACKING_IDLE_MAX);
 	gpa_unmap_all(t->g);
-	assert_int_equal(files_mapped(t->g), 0);
+	assert_int_equal(t->g->pool.files, 0);
 }
 
 /* The file that is idle for longest is unmapped, not the one that was mapped first. */
@@ -428,6 +419,7 @@ static void test_oldest_idle_file(void **state)
 	struct fixture *t = *state;
 	int fd[BACKING_IDLE_MAX + 1];
 	struct stat st[BACKING_IDLE_MAX + 1];
+	const struct backing *b;
 
 	for (int i = 0; i <= BACKING_IDLE_MAX; i++) {
 		fd[i] = make_file(1);
@@ -439,11 +431,36 @@ static void test_oldest_idle_file(void **state)
 			assert_int_equal(gpa_unmap(t->g, PAGE, PAGE), 0);
 		assert_int_equal(gpa_unmap(t->g, 0, PAGE), 0);
 	}
-	assert_int_equal(files_mapped(t->g), BACKING_IDLE_MAX);
-	for (const struct backing *b = t->g->pool.head; b; b = b->next)
+	assert_int_equal(t->g->pool.files, BACKING_IDLE_MAX);
+	LIST_FOREACH(b, &t->g->pool.bucket[st[1].st_ino % BACKING_BUCKETS], bucket)
 		assert_int_not_equal(b->ino, st[1].st_ino);
 	for (int i = 0; i <= BACKING_IDLE_MAX; i++)
 		close(fd[i]);
+}
+
+/* More files than lists: each is found, and all go when the client does. */
+static void test_many_files(void **state)
+{
+	struct fixture *t = *state;
+	uint32_t got;
+
+	for (uint32_t i = 0; i < 2 * BACKING_BUCKETS; i++) {
+		int fd = make_file(1);
+
+		assert_int_equal(pwrite(fd, &i, sizeof(i), 0), sizeof(i));
+		assert_int_equal(gpa_map(t->g, 2 * i * PAGE, PAGE, RW, fd, 0), 0);
+		assert_int_equal(gpa_map(t->g, (2 * i + 1) * PAGE, PAGE, RW, fd, 0), 0);
+		close(fd);
+	}
+	assert_int_equal(t->g->pool.files, 2 * BACKING_BUCKETS);
+	for (uint32_t i = 0; i < 4 * BACKING_BUCKETS; i++) {
+		assert_int_equal(gpa_read(t->g, i * PAGE, &got, sizeof(got)), 0);
+		assert_int_equal(got, i / 2);
+	}
+	gpa_unmap_all(t->g);
+	assert_int_equal(t->g->pool.files, 0);
+	assert_true(TAILQ_EMPTY(&t->g->pool.idle));
+	assert_int_equal(t->g->pool.nidle, 0);
 }
 
 static const char truncated[] =
@@ -1058,6 +1075,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_idle_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),

@@ -25,7 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static struct backing *backing_all;
+static struct backing_list backing_all = LIST_HEAD_INITIALIZER(backing_all);
 
 /* SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list. */
 static void backing_sigbus(int sig, siginfo_t *info, void *context)
@@ -37,7 +37,7 @@ static void backing_sigbus(int sig, siginfo_t *info, void *context)
 	ssize_t written;
 
 	(void)context;
-	for (b = backing_all; b; b = b->next_all) {
+	LIST_FOREACH(b, &backing_all, all) {
 		if (addr < b->base || addr >= b->base + b->len)
 			continue;
 		if (b->durable)
@@ -75,6 +75,7 @@ int backing_guard(void)
  */
 int backing_init(struct backing_pool *pool)
 {
+	TAILQ_INIT(&pool->idle);
 	pool->client = durable_client_new();
 	return pool->client ? 0 : -ENOMEM;
 }
@@ -88,16 +89,19 @@ void backing_fini(struct backing_pool *pool)
 	durable_client_free(pool->client);
 }
 
+static struct backing_list *backing_bucket(struct backing_pool *pool, uint64_t ino)
+{
+	return &pool->bucket[ino % BACKING_BUCKETS];
+}
+
+/* Unmap an idle file. */
 static void backing_unmap(struct backing_pool *pool, struct backing *b)
 {
-	struct backing **p;
-
-	for (p = &pool->head; *p != b; p = &(*p)->next)
-		;
-	*p = b->next;
-	for (p = &backing_all; *p != b; p = &(*p)->next_all)
-		;
-	*p = b->next_all;
+	TAILQ_REMOVE(&pool->idle, b, idle);
+	pool->nidle--;
+	LIST_REMOVE(b, bucket);
+	LIST_REMOVE(b, all);
+	pool->files--;
 	munmap(b->base, b->len);
 	durable_put(b->durable);
 	free(b);
@@ -129,10 +133,10 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 	b->dev = st->st_dev;
 	b->ino = st->st_ino;
 	b->writable = writable;
-	b->next = pool->head;
-	pool->head = b;
-	b->next_all = backing_all;
-	backing_all = b;
+	b->refs = 1;
+	LIST_INSERT_HEAD(backing_bucket(pool, b->ino), b, bucket);
+	LIST_INSERT_HEAD(&backing_all, b, all);
+	pool->files++;
 	*backing = b;
 	return 0;
 }
@@ -141,8 +145,9 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
  * Reject a file that may be on FUSE, because its server could stop the loop, and with it all other
  * clients, at any access. The check does not touch the file. A mapped file has passed it before.
  */
-static int backing_admit(const struct backing_pool *pool, int fd)
+static int backing_admit(struct backing_pool *pool, int fd)
 {
+	const struct backing *b;
 	struct statx st;
 	int ret;
 
@@ -150,7 +155,7 @@ static int backing_admit(const struct backing_pool *pool, int fd)
 		return -errno;
 	if (!S_ISREG(st.stx_mode))
 		return -EINVAL;
-	for (const struct backing *b = pool->head; b; b = b->next)
+	LIST_FOREACH(b, backing_bucket(pool, st.stx_ino), bucket)
 		if (b->dev == makedev(st.stx_dev_major, st.stx_dev_minor) && b->ino == st.stx_ino)
 			return 0;
 	ret = fuse_possible(fd, &st, pool->pid);
@@ -195,35 +200,18 @@ int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t siz
 		return -ERANGE;
 	writable = (flags & O_ACCMODE) == O_RDWR;
 	/* A file that grew gets a second mapping, because pointers into the first are used. */
-	for (b = pool->head; b; b = b->next)
+	LIST_FOREACH(b, backing_bucket(pool, st.st_ino), bucket)
 		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable &&
 		    b->len == (size_t)st.st_size)
 			break;
-	if (!b) {
-		err = backing_mmap(pool, fd, &st, writable, &b);
-		if (err)
-			return err;
+	if (!b)
+		return backing_mmap(pool, fd, &st, writable, backing);
+	if (!b->refs++) {
+		TAILQ_REMOVE(&pool->idle, b, idle);
+		pool->nidle--;
 	}
-	b->refs++;
 	*backing = b;
 	return 0;
-}
-
-/* Unmap the file that is idle for longest if too many are idle. */
-static void backing_evict(struct backing_pool *pool)
-{
-	struct backing *b, *oldest = NULL;
-	unsigned int idle = 0;
-
-	for (b = pool->head; b; b = b->next) {
-		if (b->refs)
-			continue;
-		idle++;
-		if (!oldest || b->idle_since < oldest->idle_since)
-			oldest = b;
-	}
-	if (idle > BACKING_IDLE_MAX)
-		backing_unmap(pool, oldest);
 }
 
 /**
@@ -238,8 +226,9 @@ void backing_put(struct backing_pool *pool, struct backing *b)
 {
 	if (--b->refs)
 		return;
-	b->idle_since = ++pool->clock;
-	backing_evict(pool);
+	TAILQ_INSERT_TAIL(&pool->idle, b, idle);
+	if (++pool->nidle > BACKING_IDLE_MAX)
+		backing_unmap(pool, TAILQ_FIRST(&pool->idle));
 }
 
 /**
@@ -248,11 +237,8 @@ void backing_put(struct backing_pool *pool, struct backing *b)
  */
 void backing_drain(struct backing_pool *pool)
 {
-	struct backing *b, *next;
+	struct backing *b;
 
-	for (b = pool->head; b; b = next) {
-		next = b->next;
-		if (!b->refs)
-			backing_unmap(pool, b);
-	}
+	while ((b = TAILQ_FIRST(&pool->idle)))
+		backing_unmap(pool, b);
 }

@@ -16,15 +16,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
+
+/** BACKING_BUCKETS - lists of a pool's files, by inode */
+#define BACKING_BUCKETS 1024
 
 /** BACKING_IDLE_MAX - most files without a user that a pool keeps mapped */
 #define BACKING_IDLE_MAX 4
 
 /**
  * struct backing - one mapped file
- * @next:	next in the pool
- * @next_all:	next in the list of all pools' files, for the SIGBUS handler
+ * @bucket:	link of the pool's files whose inodes have the same remainder
+ * @all:	link of all pools' files, for the SIGBUS handler
+ * @idle:	link of the pool's files without users
  * @dev:	device of the file; with @ino its identity, stable while mapped
  * @ino:	inode of the file
  * @base:	address of the mapping
@@ -32,11 +37,11 @@
  * @durable:	handle to synchronise the file, NULL if it cannot be made durable
  * @writable:	the descriptor, hence the mapping, allows stores
  * @refs:	number of users
- * @idle_since:	pool clock when @refs last became 0
  */
 struct backing {
-	struct backing *next;
-	struct backing *next_all;
+	LIST_ENTRY(backing) bucket;
+	LIST_ENTRY(backing) all;
+	TAILQ_ENTRY(backing) idle;
 	dev_t dev;
 	ino_t ino;
 	uint8_t *base;
@@ -44,21 +49,27 @@ struct backing {
 	struct durable *durable;
 	bool writable;
 	unsigned int refs;
-	uint64_t idle_since;
 };
+
+LIST_HEAD(backing_list, backing);
+TAILQ_HEAD(backing_queue, backing);
 
 /**
  * struct backing_pool - the files of one client
- * @head:	list of files
+ * @bucket:	its files, by inode modulo BACKING_BUCKETS
+ * @idle:	files without users; the first one for longest
+ * @files:	number of files
+ * @nidle:	number of files in @idle
  * @client:	limits of the client for files that can be made durable
  * @pid:	process of the client, 0 if unknown; tells where its files are mounted
- * @clock:	number of releases; a logical clock to find the file that is idle for longest
  */
 struct backing_pool {
-	struct backing *head;
+	struct backing_list bucket[BACKING_BUCKETS];
+	struct backing_queue idle;
+	unsigned int files;
+	unsigned int nidle;
 	struct durable_client *client;
 	pid_t pid;
-	uint64_t clock;
 };
 
 int backing_guard(void);
