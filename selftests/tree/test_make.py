@@ -19,7 +19,7 @@ import program  # noqa: E402
 import tap      # noqa: E402
 
 BUILD = os.path.relpath(program.BUILD, TOP)
-OURS = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "T", "V", "W", "KDIR", "GUEST")
+OURS = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "T", "V", "W", "KDIR", "GUEST", "JOBS")
 ENV = {k: v for k, v in os.environ.items() if k not in OURS}
 PIECES = [os.path.join(BUILD, "ornicd"), os.path.join(BUILD, "ornicctl"), "provider", "guest-modules"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
