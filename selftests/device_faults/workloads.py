@@ -166,6 +166,13 @@ echo 4 > /proc/fs/nfsd/threads; echo Y > /proc/fs/nfsd/v4_end_grace
 true
 """.format(config=CONFIG)
 
+# Bind the function again if the faults have left it without a working RDMA device: the driver gives a device up after a few failed
+# recoveries. Otherwise the other workloads would wait until the workload "bind" happens to do this.
+REVIVE = """exec 9>{lock}; flock 9
+n=0; until rdma link show ornic0/1 2>/dev/null | grep -q 'state ACTIVE' || [ $n = 20 ]; do sleep 0.2; n=$((n + 1)); done
+[ $n -lt 20 ] || {{ echo {slot} > {pci}/unbind; echo {slot} > {pci}/bind; }}
+exec 9>&-""".format(lock=LOCK, slot=SLOT, pci=PCI)
+
 # Repeat one workload until the stop file exists, and count how often it succeeded. Its last output is kept for a finding.
 LOOP = """n=0; while [ ! -e %s ]; do
     sh /tmp/work/{name} >/tmp/work/{name}.log 2>&1 && n=$((n + 1)); echo $n > /tmp/work/{name}.rounds; sleep 0.2
@@ -178,5 +185,5 @@ CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_
     ip netns exec peer true
     true"""
 
-__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES",
+__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "REVIVE", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES",
            "WORKLOADS"]
