@@ -415,6 +415,17 @@ static void on_alarm(int sig)
 		fill(alarmed);
 }
 
+/* Have the alarm write to a descriptor after 10 ms, which count from within loop_run(). */
+static int64_t arm_alarm(void *arg)
+{
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+	struct fix *t = arg;
+
+	if (!t->worked++)
+		assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	return LOOP_FOREVER;
+}
+
 /* The loop continues after the handler of a signal, and ends if its descriptor cannot be used. */
 static void test_interrupted(void **state)
 {
@@ -435,8 +446,8 @@ static void test_interrupted(void **state)
 	alarmed = &t->end[0];
 	loop_del(t->l, t->end[0].fd[0]);
 	assert_int_equal(loop_add(t->l, t->end[0].fd[0], EPOLLIN, aged, t), 0);
-	loop_set_work(t->l, NULL, NULL);
-	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	loop_set_work(t->l, arm_alarm, t);
+	t->worked = 0;
 	assert_int_equal(loop_run(t->l), 0);
 	assert_true(t->age >= 10000000);
 	alarmed = NULL;
