@@ -300,7 +300,7 @@ def matrix(case, places=PLACES, **tests):
 # Leaks of the kernel's core itself (6.12) after an allocation failed: the function, and the name in kmemleak's report.
 KERNELS_OWN = {
     "flow_resources_alloc": "uverbs: of its two arrays it frees only the one that could not be had",
-    # Only the task that opened the device refers to these. The driver takes no reference to a task.
+    # task_struct, signal_struct and cred of a process that opened the device. The driver takes no reference to a task.
     "copy_process": "uverbs: GET_CONTEXT as an ioctl frees a context without its reference to the task (7.2, too)",
     "prepare_exec_creds": "the same: credentials of that task",
     "setup_port": "setup_hw_port_stats(): all that it has when the driver cannot read the counters",

@@ -16,7 +16,7 @@ SOURCE = (".c", ".h", ".py", ".rst", ".toml", ".sh", ".mk", ".map", ".pml")
 LICENCES = {"include/ornic/": "GPL-2.0 OR Linux-OpenIB", "uapi/": "((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB)",
             "tools/libornic/": "GPL-2.0 OR Linux-OpenIB"}
 # Barriers between host and device; smp_mb() orders processors of one kernel and does not count.
-# A definition is none: a test replaces mb().
+# A definition of mb() is no barrier: the KUnit test replaces mb().
 BARRIER = re.compile(r"(?<!#define )\b(mb|virt_mb|__sync_synchronize)\(\)|atomic_thread_fence|__atomic_thread_fence")
 RINGS = ("include/linux/ornic/ring.h", "tools/ornicd/engine/ring.h", "tools/libornic/ring.h")
 BARRIER_TOO = ("drivers/net/ethernet/ornic/ctrl.c",)    # the enable handshake, ORN-CTL-1

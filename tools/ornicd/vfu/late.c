@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* Number of a request that no client knows */
+#define LATE_CMD 0xfffe
+
 /*
  * Of the reply to a REGION_READ QEMU uses the count and the data. The count is where a header has
  * its error. The rest of the header takes the place of offset and region.

@@ -14,9 +14,6 @@
 /** LATE_NS - age from which on a request may be late. Far below 5 s: the reply takes time, too. */
 #define LATE_NS 1000000000LL
 
-/** LATE_CMD - number of a request that no client knows */
-#define LATE_CMD 0xfffe
-
 /*
  * late_reply() - change the payload of a successful reply so that a client that no longer waits
  * survives it. A client that still waits gets from it what QEMU uses of such a reply.
