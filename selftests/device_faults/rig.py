@@ -25,7 +25,7 @@ from proxy import Lies, Proxy               # noqa: E402
 from relay import Relay                     # noqa: E402
 
 ADMIN_TIMEOUT = 3                           # seconds, as the device reports it. The driver waits four times as long if there is a heartbeat
-CALM, FAULTY = (10, 30) if not harness.DEBUG else (40, 60)      # seconds of a period without faults, and of one with faults
+CALM, FAULTY = (10, 30) if not harness.DEBUG else (60, 60)      # seconds of a period without faults, and of one with faults
 TIMES = 6                                   # periods of each kind per round
 PAUSE = 0.5 if not harness.DEBUG else 0.8   # mean seconds between two faulty commands
 LIMIT = 180                                 # seconds for a workload to end, and for unloading: several commands may time out

@@ -5,6 +5,7 @@ The VM has two ornic devices. The first one is behind the proxy that injects the
 network namespace "peer", so that frames between them leave the VM's kernel. RDMA needs no peer, because queue pairs of one device are
 connected to each other.
 """
+import harness
 from proxied import UPDATES
 
 SLOT, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -21,12 +22,14 @@ STOP = "/tmp/work/stop"
 # never ends (6.12 and 7.2). A reset after a missed keep-alive still connects again.
 SAFE, LOCK = "/tmp/work/safe", "/tmp/work/nvme.lock"
 
+# Factor of the time limits of steps. All workloads share the processors, so a step takes much longer than alone.
+SLOW = 4 if harness.DEBUG else 1
 # Functions for all scripts. A script continues after a failed step. It succeeds if the last step does; of those that move data, if the
 # data was moved.
 COMMON = """
 iface() { basename /sys/bus/pci/devices/%s/net/*; }
-at_most() { timeout -k 1 "$@"; }
-""" % SLOT
+at_most() { limit=$(($1 * %d)); shift; timeout -k 1 $limit "$@"; }
+""" % (SLOT, SLOW)
 
 # Set the addresses of both interfaces and move the second one to its namespace. Repeated, because the device comes and goes.
 # The MAC address changes only while the interface has no IP address. A change replaces the GIDs, so ib_cm cannot create the address
@@ -46,8 +49,9 @@ exit $kept
 
 WORKLOADS = {
     "keep": KEEP,
-    # actions of an administrator on the device; sometimes none, so that the other workloads make progress
+    # actions of an administrator on the device, but none while no fault is injected, so that the other workloads make progress
     "bind": """
+while [ -e {safe} ]; do sleep 1; done
 exec 9>{lock}; flock 9
 case $(($(od -An -N2 -tu2 /dev/urandom) %% 9)) in
 0) for d in {aux}; do for n in $d/ornic.*; do n=$(basename $n); echo $n > $d/unbind; echo $n > $d/bind; done; done ;;
@@ -59,7 +63,7 @@ case $(($(od -An -N2 -tu2 /dev/urandom) %% 9)) in
 esac
 exec 9>&-
 sleep $(($(od -An -N1 -tu1 /dev/urandom) %% 12 + 6))
-""".replace("%%", "%").format(aux=AUX, pci=PCI, slot=SLOT, lock=LOCK),
+""".replace("%%", "%").format(aux=AUX, pci=PCI, slot=SLOT, lock=LOCK, safe=SAFE),
     "netdev": """
 i=$(iface)
 ip link set $i mtu 1400; ethtool -S $i; ip link set $i promisc on; ethtool $i; ip link set $i promisc off
@@ -104,14 +108,14 @@ exec 9>%s; flock 9
     echo transport=rdma,traddr=10.88.0.1,trsvcid=4420,nqn=f,ctrl_loss_tmo=0 > /dev/nvme-fabrics
 }
 exec 9>&-
-n=0; until [ -b /dev/nvme0n1 ] || [ $n = 30 ]; do sleep 0.1; n=$((n + 1)); done
+n=0; until [ -b /dev/nvme0n1 ] || [ $n = %d ]; do sleep 0.1; n=$((n + 1)); done
 moved=1
 for n in 1 2 3; do
     [ -b /dev/nvme0n1 ] && at_most 10 dd if=/dev/nvme0n1 of=/dev/null iflag=direct bs=64k count=64 &&
     at_most 10 dd if=/dev/zero of=/dev/nvme0n1 oflag=direct bs=64k count=64 && moved=0
 done
 exit $moved
-""" % (LOCK, SAFE),
+""" % (LOCK, SAFE, 30 * SLOW),
     "nfs": """
 at_most 30 mount -i -t nfs4 -o vers=4.2,proto=rdma,port=20049,addr=10.88.0.1,clientaddr=10.88.0.1,soft,timeo=20,retrans=1 10.88.0.1:/ /mnt
 moved=1
@@ -128,8 +132,8 @@ import socket, time
 a, b = (socket.socket(21, socket.SOCK_SEQPACKET, 0) for _ in range(2))
 a.bind(("10.88.0.1", 4001)); b.bind(("10.88.0.1", 4002))
 for s in a, b:
-    s.settimeout(2)
-end, n, answers = time.monotonic() + 10, 0, 0
+    s.settimeout({slow} * 2)
+end, n, answers = time.monotonic() + {slow} * 10, 0, 0
 while time.monotonic() < end:
     try:
         n += 1
@@ -141,7 +145,7 @@ while time.monotonic() < end:
 print(answers, "of", n, "answers")
 raise SystemExit(not answers)
 '
-""",
+""".format(slow=SLOW),
 }
 
 # Setup for the kernel's consumers; it remains when the drivers are unloaded. An NFS export needs no daemon if the caches are prefilled.
