@@ -723,6 +723,34 @@ static void test_bus_master_link(void **state)
 	assert_int_equal(le32toh(block(p)->generation), (uint32_t)p->f->generation);
 }
 
+/* A lost page of host memory fails the function, at the end of the turn and after each reset. */
+static void test_memory_lost(void **state)
+{
+	static const char why[] =
+		"ornicd: error: test: a page of the virtual machine's memory is lost, at offset 0xfff010 of its file: the file was truncated, no huge page was free, or its disk failed; restart the virtual machine\n";
+	struct inproc *p = *state;
+	uint64_t last = INPROC_BASE + INPROC_BYTES - 4096;
+	struct printed printed;
+	uint32_t word;
+	char said[500];
+
+	assert_int_equal(backing_guard(), 0);
+	assert_int_equal(ftruncate(p->host.dma.fd, INPROC_BYTES - 4096), 0);
+	assert_false(function_busy(p->f));
+	assert_int_equal(gpa_read(p->f->vfu.gpa, last + 16, &word, sizeof(word)), 0);
+	assert_true(function_busy(p->f));
+	print_begin(&printed, STDERR_FILENO);
+	inproc_turn(p);
+	print_end(&printed, said, sizeof(said));
+	assert_ptr_equal(strstr(said, why), said);
+	assert_false(function_busy(p->f));
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), ORNIC_STS_FATAL);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_DMA);
+	host_reset(&p->host, ORNIC_REASON_FATAL);
+	assert_int_not_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_SYNDROME), ORNIC_SYN_DMA);
+}
+
 /*
  * Status and syndrome in memory, then the event, then READY falls (ORN-CTL-17, ORN-CTL-28,
  * ORN-CTL-33); no command is answered any more (ORN-CTL-29).
@@ -828,6 +856,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bars, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_clock_halves, inproc_setup, inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, inproc_setup, inproc_teardown),
+		cmocka_unit_test_setup_teardown(test_memory_lost, inproc_setup_ready,
+						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_late_beat, inproc_setup_ready,
 						inproc_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat_time, inproc_setup_ready,

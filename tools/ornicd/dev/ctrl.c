@@ -285,6 +285,21 @@ static void ctrl_not_shared(const struct function *f)
 			f->vfu.name);
 }
 
+bool ctrl_memory_lost(const struct function *f)
+{
+	return f->ctrl.state == CTRL_READY && gpa_lost(f->vfu.gpa);
+}
+
+void ctrl_tell_lost(const struct function *f)
+{
+	size_t at;
+	const char *why = gpa_loss(f->vfu.gpa, &at);
+
+	log_ratelimited(LOG_ERR,
+			"%s: a page of the virtual machine's memory is lost, at offset %#zx of its file: %s; restart the virtual machine",
+			f->vfu.name, at, why);
+}
+
 /*
  * Check the enable handshake. Read the nonce that the host wrote to the status block: a VMM without
  * share=on gives the daemon a private copy of guest memory, in which the nonce is missing.
@@ -299,6 +314,10 @@ static uint32_t ctrl_enable_check(struct function *f, uint32_t control)
 		return ORNIC_SYN_ENABLE_PARAM;
 	if (!f->vfu.bus_master)
 		return ORNIC_SYN_HOST_UNREACHABLE;
+	if (gpa_lost(f->vfu.gpa)) {
+		ctrl_tell_lost(f);
+		return ORNIC_SYN_DMA;
+	}
 	if (!ctrl_memory_ok(f)) {
 		if (!ctrl_unshared(f->vfu.gpa))
 			return ORNIC_SYN_HOST_UNREACHABLE;

@@ -70,6 +70,12 @@ void ctrl_disable(struct function *f, uint32_t reason);
  */
 void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reason);
 
+/*
+ * ctrl_memory_lost() - return true if the device is READY, but a page of the host's memory is lost
+ * ctrl_tell_lost() - log where and why
+ */
+bool ctrl_memory_lost(const struct function *f);
+void ctrl_tell_lost(const struct function *f);
 /* ctrl_fatal() - go from READY to FATAL, in the order of ORN-CTL-28 */
 void ctrl_fatal(struct function *f, uint32_t syndrome);
 

@@ -261,6 +261,10 @@ void function_work(struct function *f)
 {
 	if (f->dev.running && f->admin.pending)
 		admin_run(&f->admin);
+	if (ctrl_memory_lost(f)) {
+		ctrl_tell_lost(f);
+		function_fail(f, ORNIC_SYN_DMA);
+	}
 	if (f->fatal) {
 		ctrl_fatal(f, f->fatal);
 		f->fatal = 0;
@@ -269,7 +273,7 @@ void function_work(struct function *f)
 
 bool function_busy(const struct function *f)
 {
-	return f->fatal || (f->dev.running && f->admin.pending);
+	return f->fatal || (f->dev.running && f->admin.pending) || ctrl_memory_lost(f);
 }
 
 void function_run(struct function *f)

@@ -12,6 +12,7 @@
 #include "qp.h"
 
 #include <endian.h>
+#include <errno.h>
 
 void requester_fail(struct qp *qp, uint8_t status, uint32_t syndrome)
 {
@@ -183,12 +184,17 @@ static void read_response(struct qp *qp, struct wqe *w, const struct packet *p)
 {
 	struct requester *r = &qp->req;
 	uint32_t syndrome;
+	int err;
 
 	if (!read_response_fits(qp, w, p)) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
 		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
-	} else if (data_scatter(qp, w->sge, w->nsge, (uint64_t)w->got * qp_mtu(qp), p,
-				&syndrome)) {
+		return;
+	}
+	err = data_scatter(qp, w->sge, w->nsge, (uint64_t)w->got * qp_mtu(qp), p, &syndrome);
+	if (err == -EAGAIN)
+		return;
+	if (err) {
 		w->status = ORNIC_WC_LOC_PROT_ERR;
 		w->syndrome = syndrome;
 	} else {

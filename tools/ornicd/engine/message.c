@@ -9,6 +9,7 @@
 #include "qp.h"
 
 #include <endian.h>
+#include <errno.h>
 
 static const struct opcode_info opcodes[] = {
 	[BTH_RC_SEND_FIRST]	= { true, REQ_SEND, true, false, false },
@@ -98,11 +99,23 @@ void message_fail_receive(struct qp *qp, uint8_t status, uint32_t syndrome)
 	complete_recv(qp, qp->resp.recv.index, ORNIC_WC_RECV, status, syndrome, &cqe);
 }
 
+/* Return what a failed copy means: @fault, or that the packet has not arrived. */
+static enum message_fault copy_fault(struct qp *qp, const struct opcode_info *op, int err,
+				     enum message_fault fault)
+{
+	if (err != -EAGAIN)
+		return fault;
+	if (op->first)
+		qp->resp.message = RESP_IDLE;
+	return MESSAGE_LOST;
+}
+
 static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 				       const struct opcode_info *op, uint32_t *syndrome)
 {
 	struct responder *r = &qp->resp;
 	enum message_fault fault;
+	int err;
 
 	if (op->first) {
 		fault = take_receive(qp, syndrome);
@@ -115,8 +128,9 @@ static enum message_fault execute_send(struct qp *qp, const struct packet *p,
 		*syndrome = ORNIC_SYN_WQE_LENGTH;
 		return MESSAGE_TOO_LONG;
 	}
-	if (data_receive(qp, r->offset, p, syndrome))
-		return MESSAGE_RECEIVE_KEY;
+	err = data_receive(qp, r->offset, p, syndrome);
+	if (err)
+		return copy_fault(qp, op, err, MESSAGE_RECEIVE_KEY);
 	r->offset += p->len;
 	if (op->inv && !memop_invalidate(qp, p->rkey, syndrome))
 		return MESSAGE_INVALIDATE;
@@ -156,6 +170,7 @@ static enum message_fault execute_write(struct qp *qp, const struct packet *p,
 	enum message_fault fault;
 	bool match;
 	struct mr *mr;
+	int err;
 
 	*syndrome = ORNIC_SYN_KEY_ACCESS;
 	if (!(qp->access & ORNIC_ACCESS_REMOTE_WRITE))
@@ -188,8 +203,9 @@ static enum message_fault execute_write(struct qp *qp, const struct packet *p,
 		if (!mr)
 			return MESSAGE_ACCESS;
 		*syndrome = ORNIC_SYN_KEY_PAGE;
-		if (data_place(qp, mr, r->va, p))
-			return MESSAGE_ACCESS;
+		err = data_place(qp, mr, r->va, p);
+		if (err)
+			return copy_fault(qp, op, err, MESSAGE_ACCESS);
 		r->va += p->len;
 		r->offset += p->len;
 		r->left -= p->len;

@@ -49,6 +49,7 @@ enum message_fault {
 	MESSAGE_RECEIVE_KEY,	/* a key of the receive in progress does not allow it */
 	MESSAGE_ACCESS,		/* the key or the queue pair grants the peer no such access */
 	MESSAGE_INVALIDATE,	/* the key of a SEND_INV cannot be invalidated */
+	MESSAGE_LOST,		/* data_scatter() returned -EAGAIN: the packet has not arrived */
 };
 
 /* message_opcode() - return the properties of a request of any connected transport, or NULL */

@@ -206,10 +206,15 @@ static void source_init(struct source *s, const struct packet *p)
 	memcpy(s->seg, p->seg, p->nseg * sizeof(p->seg[0]));
 }
 
-/* Copy the next @got bytes of the payload to @dst, which has room for exactly as many. */
-static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, uint32_t n,
-			uint64_t got)
+/*
+ * Copy the next @got bytes of the payload to @dst, which has room for exactly as many. Return: 0,
+ * or -EAGAIN if a page of one of the functions was lost.
+ */
+static int source_copy(struct qp *qp, struct source *s, const struct seg *dst, uint32_t n,
+		       uint64_t got)
 {
+	unsigned int losses = backing_losses();
+
 	seg_copy(dst, n, s->seg + s->first, s->n - s->first);
 	qp_count(qp, CNT_rdma_copied_bytes, got);
 	while (s->first < s->n && got >= s->seg[s->first].len)
@@ -218,6 +223,7 @@ static void source_copy(struct qp *qp, struct source *s, const struct seg *dst, 
 		s->seg[s->first].ptr += got;
 		s->seg[s->first].len -= got;
 	}
+	return losses == backing_losses() ? 0 : -EAGAIN;
 }
 
 static int scatter(struct qp *qp, const struct mr_access *who, const struct ornic_sge *sge,
@@ -239,7 +245,9 @@ static int scatter(struct qp *qp, const struct mr_access *who, const struct orni
 			*syndrome = ORNIC_SYN_WQE_LENGTH;
 			return -EACCES;
 		}
-		source_copy(qp, &src, dst, n, got);
+		n = source_copy(qp, &src, dst, n, got);
+		if (n)
+			return n;
 		done += got;
 	}
 	return 0;
@@ -285,7 +293,9 @@ int data_place(struct qp *qp, struct mr *mr, uint64_t addr, const struct packet 
 
 		if (n < 0 || !got)
 			return -EFAULT;
-		source_copy(qp, &src, dst, n, got);
+		n = source_copy(qp, &src, dst, n, got);
+		if (n)
+			return n;
 		done += got;
 	}
 	return 0;

@@ -128,8 +128,10 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
  * data_scatter() - copy a packet's payload into an SGE list
  * @skip: bytes of the list before the destination
  *
- * Return: 0, or -EACCES with the reason in *@syndrome; then no byte behind the failing SGE was
- * written.
+ * Return: 0; -EACCES with the reason in *@syndrome; then no byte behind the failing SGE was
+ * written; or -EAGAIN if a page of one of the functions was lost. Drop the packet then, as if it had
+ * not arrived: the function that owns the page fails (function_work()), and the other one must not
+ * take its zeros for data.
  */
 int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
 		 const struct packet *p, uint32_t *syndrome);
@@ -147,7 +149,7 @@ int data_receive(struct qp *qp, uint64_t skip, const struct packet *p, uint32_t 
  * data_place() - copy a packet's payload to [@addr, @addr + p->len) of a key that mr_check()
  * returned
  *
- * Return: 0 or -EFAULT.
+ * Return: 0, -EFAULT, or -EAGAIN as data_scatter().
  */
 int data_place(struct qp *qp, struct mr *mr, uint64_t addr, const struct packet *p);
 

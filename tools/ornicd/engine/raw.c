@@ -21,6 +21,7 @@
 
 #include <assert.h>
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 /** RAW_BUDGET - frames per turn of one queue pair */
@@ -277,6 +278,7 @@ void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *m
 	struct rwqe *recv = &qp->resp.recv;
 	struct ornic_cqe cqe = { .byte_len = htole32(p->len) };
 	uint32_t syndrome;
+	int err;
 
 	if (qp->state < ORNIC_QPS_RTR || qp->state == ORNIC_QPS_ERR ||
 	    (!recv->valid && rwqe_fetch(qp, recv) <= 0)) {
@@ -287,8 +289,11 @@ void raw_receive(struct qp *qp, const struct packet *p, const struct raw_meta *m
 		qp_count(qp, CNT_rx_drop_size, 1);
 		return;
 	}
+	err = data_scatter(qp, recv->sge, recv->nsge, 0, p, &syndrome);
+	if (err == -EAGAIN)
+		return;
 	recv->valid = false;
-	if (!data_scatter(qp, recv->sge, recv->nsge, 0, p, &syndrome)) {
+	if (!err) {
 		raw_describe(qp, p, meta, &cqe);
 		complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_SUCCESS, 0, &cqe);
 		return;

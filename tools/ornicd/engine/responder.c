@@ -68,6 +68,8 @@ static void message_error(struct qp *qp, const struct opcode_info *op, enum mess
 		message_fail_receive(qp, ORNIC_WC_LOC_ACCESS_ERR, syndrome);
 		answer_none(qp, syndrome);
 		break;
+	case MESSAGE_LOST:
+		break;
 	case MESSAGE_ACCESS:
 		if (op->imm && qp->resp.recv.valid)
 			receive_error(qp, ORNIC_WC_LOC_ACCESS_ERR, NAK_REMOTE_ACCESS, syndrome);

@@ -75,6 +75,9 @@ static void uc_fault(struct qp *qp, enum message_fault fault, uint32_t syndrome)
 		break;
 	case MESSAGE_BAD_RECEIVE:
 		break;
+	case MESSAGE_LOST:
+		qp->resp.message = RESP_IDLE;
+		break;
 	case MESSAGE_TOO_LONG:
 		uc_forget(qp, CNT_rx_drop_size);
 		if (qp->srq)

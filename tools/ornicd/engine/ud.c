@@ -20,6 +20,7 @@
 #include "../packet/wire.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 /** UD_BUDGET - datagrams per turn of one queue pair */
@@ -153,13 +154,15 @@ static void ud_place(struct qp *qp, const struct packet *p)
 	};
 	struct ornic_cqe cqe = {};
 	uint32_t syndrome;
+	int err;
 
 	grh_build(grh, p, p->len + ((4 - p->len) & 3) + UD_OVERHEAD + imm);
-	if (!data_receive(qp, 0, &head, &syndrome) &&
-	    !data_receive(qp, sizeof(grh), p, &syndrome)) {
+	err = data_receive(qp, 0, &head, &syndrome) ?:
+	      data_receive(qp, sizeof(grh), p, &syndrome);
+	if (!err)
 		ud_complete(qp, p);
+	if (!err || err == -EAGAIN)
 		return;
-	}
 	recv->valid = false;
 	complete_recv(qp, recv->index, ORNIC_WC_RECV, ORNIC_WC_LOC_PROT_ERR, syndrome, &cqe);
 	qp_fail(qp, 0, syndrome, recv->index);

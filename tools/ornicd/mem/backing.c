@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Mapped memory files: identified by device and inode, reference counted, kept mapped for a
- * while when idle, and safe against a client that truncates them.
+ * while when idle, and safe against a page that is lost.
  *
- * An access behind the end of a truncated file raises SIGBUS, which would kill the daemon and
- * with it the devices of all other virtual machines. backing_guard() installs a handler that
- * replaces the mapping of such a file by anonymous zero pages: the client that truncated its
- * memory reads zeros from then on, others are not affected. Data written there is lost, so
- * requests for durability of the file fail from then on (durable_lose()).
+ * An access raises SIGBUS if the client has truncated the file, if no huge page is free, if the
+ * page's memory is broken, or if the disk below fails. That would kill the daemon and with it the
+ * devices of all other virtual machines. backing_guard() installs a handler that replaces the lost
+ * page by zeros and marks the pool: the function that owns the memory then fails (function_work()),
+ * others are not affected. Data written to the page is lost, so requests for durability of the
+ * file fail from then on (durable_lose()).
  */
 #define _GNU_SOURCE 1	/* statx() */
 
@@ -18,44 +19,72 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static struct backing_list backing_all = LIST_HEAD_INITIALIZER(backing_all);
+static unsigned int backing_lost_pages;	/* wraps */
 
-/* SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list. */
+static struct backing *backing_find(const uint8_t *addr)
+{
+	struct backing *b;
+
+	LIST_FOREACH(b, &backing_all, all)
+		if (addr >= b->base && addr < b->base + b->len)
+			return b;
+	return NULL;
+}
+
+static bool backing_blank(uint8_t *at, size_t len)
+{
+	return mmap(at, len, PROT_READ | PROT_WRITE,
+		    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+}
+
+/*
+ * Replace the lost page, or all of the file if the process has too many mappings for that.
+ * Return: false if the instruction would fail again.
+ */
+static bool backing_replace(struct backing *b, size_t at, int code)
+{
+	if (b->durable)
+		durable_lose(b->durable);
+	backing_lost_pages++;
+	if (!b->pool->lost) {
+		b->pool->lost_at = at;
+		__atomic_store_n(&b->pool->lost, code, __ATOMIC_RELAXED);
+	}
+	return backing_blank(b->base + at / b->page * b->page, b->page) ||
+	       backing_blank(b->base, b->len);
+}
+
+/*
+ * SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list.
+ * BUS_MCEERR_AO tells of broken memory that nobody has accessed yet, and perhaps never will.
+ */
 static void backing_sigbus(int sig, siginfo_t *info, void *context)
 {
-	static const char note[] =
-		"ornicd: error: a client truncated its memory file: its memory reads as zero now\n";
-	uint8_t *addr = info->si_addr;
 	struct backing *b;
-	ssize_t written;
 
 	(void)context;
-	LIST_FOREACH(b, &backing_all, all) {
-		if (addr < b->base || addr >= b->base + b->len)
-			continue;
-		if (b->durable)
-			durable_lose(b->durable);
-		if (mmap(b->base, b->len, PROT_READ | PROT_WRITE,
-			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
-		    MAP_FAILED)
-			break;
-		written = write(STDERR_FILENO, note, sizeof(note) - 1);
-		(void)written;	/* a log that cannot be written changes nothing */
+	if (info->si_code == BUS_MCEERR_AO)
 		return;
-	}
+	b = backing_find(info->si_addr);
+	if (b && info->si_code > 0 &&
+	    backing_replace(b, (uint8_t *)info->si_addr - b->base, info->si_code))
+		return;
 	/* Not a memory file: the default action kills us when the instruction runs again. */
 	signal(sig, SIG_DFL);
 }
 
 /**
- * backing_guard() - install the SIGBUS handler against truncated memory files
+ * backing_guard() - install the SIGBUS handler against lost pages of memory files
  *
  * Return: 0 or a negative errno.
  */
@@ -65,6 +94,19 @@ int backing_guard(void)
 
 	sigemptyset(&sa.sa_mask);
 	return sigaction(SIGBUS, &sa, NULL) < 0 ? -errno : 0;
+}
+
+/**
+ * backing_losses() - count lost pages of all clients
+ *
+ * Compare the values before and after a copy: if they differ, bytes of the copy are zeros.
+ *
+ * Return: number of pages that were replaced.
+ */
+unsigned int backing_losses(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);	/* the handler runs within the copy */
+	return __atomic_load_n(&backing_lost_pages, __ATOMIC_RELAXED);
 }
 
 /**
@@ -107,6 +149,16 @@ static void backing_unmap(struct backing_pool *pool, struct backing *b)
 	free(b);
 }
 
+/* A mapping of hugetlbfs can be replaced in huge pages only. */
+static size_t backing_page(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (!fstatfs(fd, &fs) && fs.f_type == HUGETLBFS_MAGIC)
+		return st->st_blksize;
+	return sysconf(_SC_PAGESIZE);
+}
+
 static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st, bool writable,
 			struct backing **backing)
 {
@@ -130,6 +182,8 @@ static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st
 		free(b);
 		return err;
 	}
+	b->pool = pool;
+	b->page = backing_page(fd, st);
 	b->dev = st->st_dev;
 	b->ino = st->st_ino;
 	b->writable = writable;
@@ -241,4 +295,5 @@ void backing_drain(struct backing_pool *pool)
 
 	while ((b = TAILQ_FIRST(&pool->idle)))
 		backing_unmap(pool, b);
+	pool->lost = 0;
 }

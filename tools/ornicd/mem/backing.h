@@ -30,10 +30,12 @@
  * @bucket:	link of the pool's files whose inodes have the same remainder
  * @all:	link of all pools' files, for the SIGBUS handler
  * @idle:	link of the pool's files without users
+ * @pool:	pool of the file
  * @dev:	device of the file; with @ino its identity, stable while mapped
  * @ino:	inode of the file
  * @base:	address of the mapping
  * @len:	length of the mapping = length of the file when it was mapped, bytes
+ * @page:	bytes of a page that can be lost: of a huge page, if the file has these
  * @durable:	handle to synchronise the file, NULL if it cannot be made durable
  * @writable:	the descriptor, hence the mapping, allows stores
  * @refs:	number of users
@@ -42,10 +44,12 @@ struct backing {
 	LIST_ENTRY(backing) bucket;
 	LIST_ENTRY(backing) all;
 	TAILQ_ENTRY(backing) idle;
+	struct backing_pool *pool;
 	dev_t dev;
 	ino_t ino;
 	uint8_t *base;
 	size_t len;
+	size_t page;
 	struct durable *durable;
 	bool writable;
 	unsigned int refs;
@@ -60,6 +64,9 @@ TAILQ_HEAD(backing_queue, backing);
  * @idle:	files without users; the first one for longest
  * @files:	number of files
  * @nidle:	number of files in @idle
+ * @lost:	si_code of the access that first found a page lost, 0 if none was; until the client
+ *		is gone
+ * @lost_at:	offset of that access in its file, bytes
  * @client:	limits of the client for files that can be made durable
  * @pid:	process of the client, 0 if unknown; tells where its files are mounted
  */
@@ -68,11 +75,14 @@ struct backing_pool {
 	struct backing_queue idle;
 	unsigned int files;
 	unsigned int nidle;
+	int lost;
+	size_t lost_at;
 	struct durable_client *client;
 	pid_t pid;
 };
 
 int backing_guard(void);
+unsigned int backing_losses(void);
 int backing_init(struct backing_pool *pool);
 void backing_fini(struct backing_pool *pool);
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,

@@ -9,6 +9,7 @@
 #include "fetch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +220,21 @@ uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void *
 		span += e->size;
 	}
 	return span < len ? span : len;
+}
+
+/**
+ * gpa_loss() - describe the first page that was lost
+ * @g:	table for which gpa_lost() is true
+ * @at:	returns the offset of the access in its memory file, bytes
+ *
+ * Return: the reason, for the log.
+ */
+const char *gpa_loss(const struct gpa *g, size_t *at)
+{
+	*at = g->pool.lost_at;
+	return g->pool.lost == BUS_ADRERR ?
+	       "the file was truncated, no huge page was free, or its disk failed" :
+	       "the host's memory is broken";
 }
 
 /**

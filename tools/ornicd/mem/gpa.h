@@ -65,9 +65,24 @@ int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int 
 int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size);
 void gpa_unmap_all(struct gpa *g);
 uint64_t gpa_span(struct gpa *g, uint64_t addr, uint64_t len, bool write, void **ptr);
+const char *gpa_loss(const struct gpa *g, size_t *at);
 struct durable *gpa_durable(struct gpa *g, uint64_t addr, uint64_t len, uint64_t *span);
 int gpa_read(struct gpa *g, uint64_t addr, void *dst, size_t len);
 int gpa_write(struct gpa *g, uint64_t addr, const void *src, size_t len);
+
+/**
+ * gpa_lost() - check whether an access has found a page lost
+ * @g:	table
+ *
+ * The page has been replaced by zeros (backing.c), so the function must not use the memory any
+ * more, not even after a reset.
+ *
+ * Return: true until the client is gone or has removed all its memory.
+ */
+static inline bool gpa_lost(const struct gpa *g)
+{
+	return __atomic_load_n(&g->pool.lost, __ATOMIC_RELAXED);
+}
 
 /**
  * gpa_ptr() - get a pointer to a range of guest memory
