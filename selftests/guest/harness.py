@@ -150,9 +150,9 @@ def show(title, text):
         print("# " + line)
 
 
-def complaints(vm):
-    """Return the kernel's warnings and errors on the console."""
-    return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in vm.console().splitlines() if COMPLAINT.search(line)}
+def complaints(vm, but=lambda text: text):
+    """Return the kernel's warnings and errors on the console. but: a function that takes out of the text what is expected."""
+    return {re.sub(r"^\[[^]]*\] *", "", line).strip() for line in but(vm.console()).splitlines() if COMPLAINT.search(line)}
 
 
 def wait_usable(vm, device, timeout=30):
