@@ -92,7 +92,7 @@ enum ornic_reset_reason {
 	ORNIC_REASON_SHUTDOWN		= 1,
 	ORNIC_REASON_ENABLE_TIMEOUT	= 2,
 	ORNIC_REASON_ADMIN_TIMEOUT	= 3,
-	ORNIC_REASON_HEARTBEAT		= 4, /* three periods without a beat */
+	ORNIC_REASON_HEARTBEAT		= 4, /* late, and the host cannot wait */
 	ORNIC_REASON_FATAL		= 5,
 	ORNIC_REASON_MALFORMED		= 6, /* impossible device output */
 	ORNIC_REASON_USER		= 7,

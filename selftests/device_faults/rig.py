@@ -59,7 +59,7 @@ ps ax -o pid,stat,wchan:30,args; cd /tmp/work; for f in *.log; do echo == $f; ta
 KERNELS_WARNINGS = {
     "rdma_resolve_addr": "cma_bind_addr() binds an id to a device, whose removal changes the id's state before it is checked",
     "resolve_prepare_src": "the same if the compiler does not inline it",
-    "get_pat_info": "remap_pfn_range() unmaps a range for which it could not allocate a page table (6.12)",
+    "get_pat_info": "remap_pfn_range() unmaps a range for which it could not allocate a page table (6.12, with a BAR of any device, too)",
 }
 
 

@@ -156,7 +156,7 @@ struct ornic_cmd {
  * @cmd: the command
  *
  * Context: process context, may sleep. A timeout starts the recovery of the
- * device (ORN-ADM-29).
+ * device (ORN-ADM-29). Waits for a late device as long as it is late.
  *
  * Return: 0, or the errno of the completion's status (admin.rst). If the device
  * is dead or dies during the command: -EIO, but 0 for a destroy command, so
@@ -285,6 +285,21 @@ void ornic_db_ring(struct ornic_dev *odev, u8 kind, u32 number, u32 value);
  * Context: any. Once true it stays true until the auxiliary device is removed.
  */
 bool ornic_device_dead(struct ornic_dev *odev);
+
+/**
+ * ornic_device_hurry() - from now on declare the device dead if it is late for 10 s (ORN-CTL-31)
+ * @odev: device
+ *
+ * For a removal, a start or a recovery: its commands would wait as long as the device is late,
+ * and hold up locks, a shutdown or an administrator. Call it before these locks are taken. Calls
+ * nest.
+ *
+ * Context: any.
+ */
+void ornic_device_hurry(struct ornic_dev *odev);
+
+/* ornic_device_unhurry() - undo ornic_device_hurry(). */
+void ornic_device_unhurry(struct ornic_dev *odev);
 
 /**
  * ornic_device_malformed() - report device output that violates the specification (ORN-SEC-7)

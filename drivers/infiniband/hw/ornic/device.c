@@ -354,7 +354,9 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 static void ornic_ib_remove(struct auxiliary_device *adev)
 {
 	struct ornic_ib_dev *dev = auxiliary_get_drvdata(adev);
+	struct ornic_dev *odev = dev->odev;
 
+	ornic_device_hurry(odev);
 	/* ornic_device_event() says why ib_core must not get events from here on */
 	WRITE_ONCE(dev->registered, false);
 	ornic_event_flush(dev->odev);
@@ -363,6 +365,7 @@ static void ornic_ib_remove(struct auxiliary_device *adev)
 	destroy_workqueue(dev->wq);
 	ornic_ib_stats_free(dev);
 	ib_dealloc_device(&dev->ibdev);
+	ornic_device_unhurry(odev);
 }
 
 static const struct auxiliary_device_id ornic_ib_ids[] = {

@@ -8,9 +8,10 @@
  *
  * There is no abort command, and a reset ends the work of every user of the device.
  * Therefore a submitter keeps waiting after the time limit of its command while the
- * device has a heartbeat, and accepts a late completion. A device without a
- * heartbeat, or one that exceeds four limits, is reset (ORN-ADM-29). If the limit is
- * shorter than two periods of the heartbeat, a missing beat proves nothing.
+ * device has a heartbeat, and accepts a late completion. A device that exceeds four
+ * limits is reset (ORN-ADM-29). Limits without a heartbeat do not count, because the
+ * device is late (health.c); only a start of the device does not wait for it. If the
+ * limit is shorter than two periods of the heartbeat, a missing beat proves nothing.
  *
  * The device owns the pages of a slot until the completion or the reset, so they
  * are allocated with the queue and not per command.
@@ -320,24 +321,35 @@ static bool ornic_admin_outpaces(const struct ornic_core *core, const struct orn
 	return slot->limit_ms < 2ull * core->hb_ms;
 }
 
+/* Return: the kind of heartbeat since @beat, for the log, or NULL. */
+static const char *ornic_admin_heart(struct ornic_core *core, const struct ornic_admin_slot *slot,
+				     u64 beat)
+{
+	if (beat != ornic_admin_beat(core))
+		return "a";
+	return ornic_admin_outpaces(core, slot) && !ornic_late(core) ? "a slow" : NULL;
+}
+
 static void ornic_admin_wait(struct ornic_core *core, struct ornic_admin_slot *slot)
 {
-	const char *heart = "a";
-	unsigned int round;
+	unsigned int round = 0;
+	const char *heart;
 	u64 beat;
 
-	for (round = 1; heart && round <= ORNIC_ADMIN_ROUNDS; round++) {
+	do {
 		beat = ornic_admin_beat(core);
 		if (ornic_admin_sleep(core, slot) || ornic_admin_found(core, slot))
 			return;
-		if (ornic_admin_outpaces(core, slot))
-			heart = "a slow";
-		else if (beat == ornic_admin_beat(core))
-			heart = NULL;
+		heart = ornic_admin_heart(core, slot, beat);
+		if (!heart && ornic_watched(core))
+			continue;
+		round++;
 		dev_err_ratelimited(ornic_dma_dev(core),
 				    "command 0x%04x not answered within %u ms, device has %s heartbeat\n",
 				    slot->opcode, round * slot->limit_ms, heart ?: "no");
-	}
+		if (!heart)
+			break;
+	} while (round < ORNIC_ADMIN_ROUNDS);
 	ornic_fatal(core, ORNIC_REASON_ADMIN_TIMEOUT);
 	wait_for_completion(&slot->done);
 }

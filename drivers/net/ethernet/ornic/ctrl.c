@@ -167,7 +167,8 @@ void ornic_ctrl_unmap(struct ornic_core *core)
  * ornic_ctrl_gone() - check whether the function has left the bus
  * @core: device
  *
- * Reads a register, but never again after it read as all ones (ORN-PCI-7).
+ * Reads a register, but not of a late device, and after it read as all ones not before an
+ * administrator asks for a recovery (ORN-PCI-7).
  *
  * Return: true if the function is gone or its PCI channel is offline.
  */
@@ -175,6 +176,8 @@ bool ornic_ctrl_gone(struct ornic_core *core)
 {
 	if (pci_channel_offline(core->pdev))
 		return true;
+	if (ornic_late(core))
+		return false;
 	if (!READ_ONCE(core->gone) && readl(core->regs + ORNIC_REG_MAGIC) == ORNIC_ALL_ONES)
 		WRITE_ONCE(core->gone, true);
 	return READ_ONCE(core->gone);

@@ -11,6 +11,13 @@
 
 #include "ornic.h"
 
+/* Missed beats after which a device counts as late, unless an administrator changed it. */
+#define ORNIC_LATE_BEATS	3
+
+enum ornic_devlink_param {
+	ORNIC_PARAM_LATE_BEATS = DEVLINK_PARAM_GENERIC_ID_MAX + 1,
+};
+
 struct ornic_devlink {
 	struct ornic_core *core;
 };
@@ -132,6 +139,8 @@ static void ornic_params_apply(struct ornic_core *core)
 	if (!devl_param_driverinit_value_get(core->devlink,
 					     DEVLINK_PARAM_GENERIC_ID_ENABLE_RDMA, &value))
 		core->rdma = value.vbool;
+	if (!devl_param_driverinit_value_get(core->devlink, ORNIC_PARAM_LATE_BEATS, &value))
+		core->late_beats = value.vu8;
 }
 
 static int ornic_reload_start(struct ornic_core *core)
@@ -181,11 +190,14 @@ static const struct devlink_ops ornic_devlink_ops = {
 
 static const struct devlink_param ornic_devlink_params[] = {
 	DEVLINK_PARAM_GENERIC(ENABLE_RDMA, BIT(DEVLINK_PARAM_CMODE_DRIVERINIT), NULL, NULL, NULL),
+	DEVLINK_PARAM_DRIVER(ORNIC_PARAM_LATE_BEATS, "late_beats", DEVLINK_PARAM_TYPE_U8,
+			     BIT(DEVLINK_PARAM_CMODE_DRIVERINIT), NULL, NULL, NULL),
 };
 
 static int ornic_params_add(struct ornic_core *core)
 {
-	union devlink_param_value value = { .vbool = true };
+	union devlink_param_value rdma = { .vbool = true };
+	union devlink_param_value late_beats = { .vu8 = ORNIC_LATE_BEATS };
 	int err;
 
 	err = devl_params_register(core->devlink, ornic_devlink_params,
@@ -193,8 +205,10 @@ static int ornic_params_add(struct ornic_core *core)
 	if (err)
 		return err;
 	devl_param_driverinit_value_set(core->devlink, DEVLINK_PARAM_GENERIC_ID_ENABLE_RDMA,
-					&value);
-	core->rdma = value.vbool;
+					&rdma);
+	devl_param_driverinit_value_set(core->devlink, ORNIC_PARAM_LATE_BEATS, &late_beats);
+	core->rdma = rdma.vbool;
+	core->late_beats = late_beats.vu8;
 	return 0;
 }
 

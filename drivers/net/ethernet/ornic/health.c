@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Health: the heartbeat watchdog, the transition of a broken device to dead, and the start of a
- * recovery.
+ * Health: the check of the heartbeat, the transition of a broken device to dead, and the start of
+ * a recovery.
+ *
+ * A device without a heartbeat is late, not dead: its host may be suspended or short of
+ * processors, and then everything continues where it stopped. Meanwhile the driver reads no
+ * register and does not access configuration space. QEMU (9.1 to 11.1) stops the virtual machine
+ * for up to 5 s per access that the device does not answer, and the value is then all ones, as if
+ * the function had left the bus. Doorbells need no answer.
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/ratelimit.h>
 
+#include "netdev.h"
 #include "ornic.h"
 
-/* Periods without a heartbeat that mean death (ORN-CTL-31). */
-#define ORNIC_MISSED_BEATS	3
+/* A late device holds up a teardown, a start or a recovery for this long, in jiffies. */
+#define ORNIC_LATE_LIMIT	(10 * HZ)
 
 static const char * const ornic_reasons[] = {
 	[0]				= "none",
@@ -81,15 +88,62 @@ void ornic_device_malformed(struct ornic_dev *odev, const char *what)
 }
 EXPORT_SYMBOL_GPL(ornic_device_malformed);
 
-/* ornic_tx_stuck() - report a stuck send queue, which starts its recovery. Context: any. */
+/**
+ * ornic_tx_stuck() - report a stuck send queue, which starts its recovery
+ * @core: device
+ *
+ * Context: any. Does nothing while the heartbeat is missing: the queue continues with the device.
+ */
 void ornic_tx_stuck(struct ornic_core *core)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&core->death_lock, flags);
-	if (core->recoverable)
+	if (core->recoverable && !READ_ONCE(core->missed_beats))
 		queue_work(system_long_wq, &core->tx_work);
 	spin_unlock_irqrestore(&core->death_lock, flags);
+}
+
+/* Return: true if somebody does not want to wait for a late device. */
+static bool ornic_hurried(struct ornic_core *core)
+{
+	return atomic_read(&core->hurry) || READ_ONCE(core->closing);
+}
+
+/* Let devlink show that the device is late, or no longer. */
+static void ornic_report_health(struct ornic_core *core)
+{
+	spin_lock_irq(&core->death_lock);
+	if (core->recoverable)
+		queue_work(system_long_wq, &core->late_work);
+	spin_unlock_irq(&core->death_lock);
+}
+
+static void ornic_health_beat(struct ornic_core *core, u64 beat)
+{
+	if (core->late) {
+		WRITE_ONCE(core->late, false);
+		dev_info(ornic_dma_dev(core), "device is no longer late, after %u ms\n",
+			 jiffies_to_msecs(jiffies - core->beat_time));
+		ornic_report_health(core);
+	}
+	core->last_beat = beat;
+	core->beat_time = jiffies;
+	WRITE_ONCE(core->missed_beats, 0);
+}
+
+static void ornic_health_late(struct ornic_core *core)
+{
+	if (!core->late) {
+		WRITE_ONCE(core->late, true);
+		dev_warn(ornic_dma_dev(core), "device is late: no heartbeat for %u ms\n",
+			 jiffies_to_msecs(jiffies - core->beat_time));
+		ornic_report_health(core);
+	}
+	if (pci_channel_offline(core->pdev))
+		ornic_fatal(core, ORNIC_REASON_SHUTDOWN);
+	else if (ornic_hurried(core) && time_after(jiffies, core->beat_time + ORNIC_LATE_LIMIT))
+		ornic_fatal(core, ORNIC_REASON_HEARTBEAT);
 }
 
 static void ornic_health_check(struct ornic_core *core)
@@ -104,15 +158,13 @@ static void ornic_health_check(struct ornic_core *core)
 		return;
 	}
 	if (beat != core->last_beat) {
-		core->last_beat = beat;
-		core->missed_beats = 0;
+		ornic_health_beat(core, beat);
 		return;
 	}
-	if (++core->missed_beats < ORNIC_MISSED_BEATS)
-		return;
-	dev_err(ornic_dma_dev(core), "no heartbeat for %u ms%s\n",
-		ORNIC_MISSED_BEATS * core->hb_ms, ornic_ctrl_gone(core) ? ", device is gone" : "");
-	ornic_fatal(core, ORNIC_REASON_HEARTBEAT);
+	WRITE_ONCE(core->missed_beats, core->missed_beats + 1);
+	ornic_netdev_touch(core);
+	if (core->missed_beats >= core->late_beats)
+		ornic_health_late(core);
 }
 
 static void ornic_health_work(struct work_struct *work)
@@ -131,15 +183,34 @@ void ornic_health_init(struct ornic_core *core)
 	INIT_DELAYED_WORK(&core->health_work, ornic_health_work);
 }
 
+/* ornic_health_start() - from now on a device without a heartbeat is late. */
 void ornic_health_start(struct ornic_core *core)
 {
 	core->last_beat = 0;
+	core->beat_time = jiffies;
 	core->missed_beats = 0;
-	if (core->hb_ms)
-		schedule_delayed_work(&core->health_work, msecs_to_jiffies(core->hb_ms));
+	if (!core->hb_ms)
+		return;
+	WRITE_ONCE(core->watched, true);
+	schedule_delayed_work(&core->health_work, msecs_to_jiffies(core->hb_ms));
 }
 
+/* ornic_health_stop() - the device is late no more; one that does not answer has failed. */
 void ornic_health_stop(struct ornic_core *core)
 {
 	cancel_delayed_work_sync(&core->health_work);
+	WRITE_ONCE(core->watched, false);
+	WRITE_ONCE(core->late, false);
 }
+
+void ornic_device_hurry(struct ornic_dev *odev)
+{
+	atomic_inc(&odev->core->hurry);
+}
+EXPORT_SYMBOL_GPL(ornic_device_hurry);
+
+void ornic_device_unhurry(struct ornic_dev *odev)
+{
+	atomic_dec(&odev->core->hurry);
+}
+EXPORT_SYMBOL_GPL(ornic_device_unhurry);

@@ -674,3 +674,18 @@ int ornic_netdev_resume(struct ornic_core *core)
 	rtnl_unlock();
 	return err;
 }
+
+/**
+ * ornic_netdev_touch() - restart the watchdog of the send queue
+ * @core: device that misses its heartbeat, whose send queue therefore may stand still
+ *
+ * Context: process. Has no effect during a start or a teardown.
+ */
+void ornic_netdev_touch(struct ornic_core *core)
+{
+	if (!mutex_trylock(&core->state_lock))
+		return;
+	if (core->nd)
+		netif_trans_update(core->nd->dev);
+	mutex_unlock(&core->state_lock);
+}

@@ -240,6 +240,7 @@ int ornic_netdev_resume(struct ornic_core *core);
 void ornic_netdev_restart(struct ornic_netdev *nd);
 int ornic_netdev_replace(struct ornic_netdev *nd, int mtu);
 int ornic_netdev_recover(struct ornic_core *core);
+void ornic_netdev_touch(struct ornic_core *core);
 
 /* queues.c */
 struct ornic_queues *ornic_queues_create(struct ornic_netdev *nd, int mtu);

@@ -22,6 +22,7 @@
 #ifndef ORNIC_H
 #define ORNIC_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/interrupt.h>
 #include <linux/kfifo.h>
@@ -182,7 +183,14 @@ struct ornic_events {
  * @quick_resets: recoveries in close succession
  * @health_work: checks the heartbeat
  * @last_beat: heartbeat counter at the last check
- * @missed_beats: periods since the heartbeat counter changed
+ * @beat_time: time when a check last found that the counter had changed, in jiffies
+ * @missed_beats: checks since the heartbeat counter changed
+ * @late_beats: missed beats that make a device late; follows the devlink parameter at a start
+ * @watched: @health_work runs: a device without a heartbeat is late
+ * @late: the device misses its heartbeat; read no register, do not access configuration space
+ * @late_shown: the state of @fw_reporter says that the device is late
+ * @late_work: sets the state of @fw_reporter
+ * @hurry: number of starts, teardowns and recoveries that wait 10 s for a late device
  * @adev: auxiliary device or NULL
  * @nd: network interface
  * @devlink: devlink instance of the device
@@ -235,7 +243,14 @@ struct ornic_core {
 	unsigned int quick_resets;
 	struct delayed_work health_work;
 	u64 last_beat;
+	unsigned long beat_time;
 	unsigned int missed_beats;
+	unsigned int late_beats;
+	bool watched;
+	bool late;
+	bool late_shown;
+	struct work_struct late_work;
+	atomic_t hurry;
 
 	struct ornic_adev *adev;
 	struct ornic_netdev *nd;
@@ -254,6 +269,17 @@ static inline struct device *ornic_dma_dev(struct ornic_core *core)
 static inline bool ornic_dead(const struct ornic_core *core)
 {
 	return smp_load_acquire(&core->dead);	/* pairs with ornic_fatal() */
+}
+
+/* Return: true if a device without a heartbeat is late; otherwise it has failed. */
+static inline bool ornic_watched(const struct ornic_core *core)
+{
+	return READ_ONCE(core->watched);
+}
+
+static inline bool ornic_late(const struct ornic_core *core)
+{
+	return READ_ONCE(core->late) && !ornic_dead(core);
 }
 
 /* ctrl.c */
@@ -311,6 +337,7 @@ void ornic_reporters_update(struct ornic_core *core);
 void ornic_reporters_update_locked(struct ornic_core *core);
 void ornic_report_death(struct ornic_core *core);
 void ornic_report_tx(struct ornic_core *core);
+void ornic_report_late(struct ornic_core *core);
 
 /* health.c */
 const char *ornic_reason_text(u16 reason);

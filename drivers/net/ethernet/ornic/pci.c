@@ -79,6 +79,7 @@ int ornic_start(struct ornic_core *core)
 {
 	int err;
 
+	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
 	if (core->held) {
 		err = -EBUSY;
@@ -95,6 +96,7 @@ int ornic_start(struct ornic_core *core)
 	if (err)
 		goto destroy_netdev;
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 	return 0;
 
 destroy_netdev:
@@ -104,6 +106,7 @@ teardown:
 	ornic_teardown(core, ORNIC_REASON_SHUTDOWN);
 unlock:
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 	return err;
 }
 
@@ -116,6 +119,7 @@ unlock:
  */
 void ornic_stop(struct ornic_core *core, u16 reason)
 {
+	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
 	ornic_recover_forbid(core);
 	if (core->up && ornic_ctrl_gone(core))
@@ -127,6 +131,7 @@ void ornic_stop(struct ornic_core *core, u16 reason)
 		ornic_teardown(core, reason);
 	}
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 }
 
 static int ornic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -191,12 +196,14 @@ static void ornic_remove(struct pci_dev *pdev)
 /* Take the device down. It cannot be started before ornic_unhold(). */
 static void ornic_hold(struct ornic_core *core, u16 reason)
 {
+	ornic_device_hurry(&core->odev);
 	ornic_recover_end(core);
 	mutex_lock(&core->state_lock);
 	core->held = true;
 	ornic_recover_forbid(core);	/* a reload may have allowed it again */
 	ornic_quiesce(core, reason);
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 }
 
 /* Restart the device. After a devlink reload that failed it has no interface and stays down. */
@@ -205,12 +212,14 @@ static int ornic_unhold(struct ornic_core *core)
 	int err = 0;
 
 	pci_save_state(core->pdev);	/* restoring it has consumed the saved state */
+	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
 	core->held = false;
 	core->gone = false;	/* the caller has restored the function */
 	if (core->nd)
 		err = ornic_revive_retry(core);
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 	ornic_reporters_update(core);
 	ornic_recover_begin(core);
 	return err;

@@ -2,7 +2,8 @@
 /*
  * Health reporters of devlink: "fw" for the death of the device, "tx" for a send queue that no
  * longer moves. Devlink counts the errors, keeps a dump and calls the recovery, unless an
- * administrator has turned auto_recover off.
+ * administrator has turned auto_recover off. "fw" is also in state "error" while the device is
+ * late; then only an administrator, who may not want to wait, starts the recovery.
  *
  * Devlink (6.1 to 7.2) does not call the recovery of a reporter in state "error". Therefore each
  * start of the device sets "fw" to healthy (a recovery, a PCI reset, a resume and a reload): else
@@ -60,7 +61,9 @@ static const char *ornic_state_text(struct ornic_core *core)
 		return "gone";
 	if (!core->up)
 		return "down";
-	return ornic_dead(core) ? "dead" : "up";
+	if (ornic_dead(core))
+		return "dead";
+	return ornic_late(core) ? "late" : "up";
 }
 
 static void ornic_fmsg_state(struct devlink_fmsg *fmsg, struct ornic_core *core)
@@ -153,7 +156,11 @@ static int ornic_fw_recover(struct devlink_health_reporter *reporter, void *cont
 	struct ornic_core *core = devlink_health_reporter_priv(reporter);
 	int err = 0;
 
+	core->late_shown = false;	/* devlink sets the state */
+	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
+	if (ornic_late(core))
+		ornic_fatal(core, ORNIC_REASON_HEARTBEAT);
 	if (ornic_alive(core)) {
 		/* started by another way since the report */
 	} else if (core->held) {
@@ -168,6 +175,7 @@ static int ornic_fw_recover(struct devlink_health_reporter *reporter, void *cont
 			NL_SET_ERR_MSG_MOD(extack, "no recovery: see the kernel's log");
 	}
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 	return err;
 }
 
@@ -274,8 +282,10 @@ void ornic_reporters_update_locked(struct ornic_core *core)
 	state = core->up ? DEVLINK_HEALTH_REPORTER_STATE_HEALTHY :
 			   DEVLINK_HEALTH_REPORTER_STATE_ERROR;
 	mutex_unlock(&core->state_lock);
-	if (!reported)
-		devlink_health_reporter_state_update(core->fw_reporter, state);
+	if (reported)
+		return;
+	core->late_shown = false;
+	devlink_health_reporter_state_update(core->fw_reporter, state);
 }
 
 /* ornic_reporters_update() - as ornic_reporters_update_locked(), but takes devl_lock(). */
@@ -284,6 +294,17 @@ void ornic_reporters_update(struct ornic_core *core)
 	devl_lock(core->devlink);
 	ornic_reporters_update_locked(core);
 	devl_unlock(core->devlink);
+}
+
+/* Under devl_lock(). */
+static void ornic_show_late(struct ornic_core *core, bool late)
+{
+	if (core->late_shown == late)
+		return;
+	core->late_shown = late;
+	devlink_health_reporter_state_update(core->fw_reporter, late ?
+					     DEVLINK_HEALTH_REPORTER_STATE_ERROR :
+					     DEVLINK_HEALTH_REPORTER_STATE_HEALTHY);
 }
 
 /*
@@ -298,6 +319,8 @@ static bool ornic_death_pending(struct ornic_core *core)
 	mutex_lock(&core->state_lock);
 	pending = core->up && ornic_dead(core) && core->recoverable;
 	mutex_unlock(&core->state_lock);
+	if (pending)
+		ornic_show_late(core, false);
 	devl_unlock(core->devlink);
 	return pending;
 }
@@ -337,4 +360,18 @@ void ornic_report_tx(struct ornic_core *core)
 	core->tx_failed = false;
 	devl_unlock(core->devlink);
 	devlink_health_report(core->tx_reporter, "send queue stuck", core);
+}
+
+/**
+ * ornic_report_late() - let the state of the reporter "fw" show whether the device is late
+ * @core: device, registered with devlink
+ *
+ * Context: process, without locks. Does nothing if the device is dead: its report is to come.
+ */
+void ornic_report_late(struct ornic_core *core)
+{
+	devl_lock(core->devlink);
+	if (!ornic_dead(core))
+		ornic_show_late(core, ornic_late(core));
+	devl_unlock(core->devlink);
 }

@@ -109,16 +109,18 @@ static bool ornic_reset_too_often(struct ornic_core *core)
  * @core: device with a network interface
  * @automatic: no administrator asked for it: give up after several times in succession
  *
- * Context: process, under state_lock. Return: 0, -ENODEV if the device is gone, -EAGAIN if it
+ * Context: process, under state_lock. Return: 0, -ENODEV if it does not answer, -EAGAIN if it
  * died too often, or another negative errno: then the device stays down.
  */
 int ornic_recover(struct ornic_core *core, bool automatic)
 {
 	int err;
 
+	if (!automatic)
+		WRITE_ONCE(core->gone, false);	/* a late device looked gone, and may be back */
 	ornic_quiesce(core, core->death_reason);
 	if (ornic_ctrl_gone(core)) {
-		dev_err(ornic_dma_dev(core), "device is gone, no recovery\n");
+		dev_err(ornic_dma_dev(core), "device does not answer, no recovery\n");
 		return -ENODEV;
 	}
 	if (!automatic) {
@@ -143,6 +145,11 @@ static void ornic_reset_work(struct work_struct *work)
 	ornic_report_death(container_of(work, struct ornic_core, reset_work));
 }
 
+static void ornic_late_work(struct work_struct *work)
+{
+	ornic_report_late(container_of(work, struct ornic_core, late_work));
+}
+
 static void ornic_tx_work(struct work_struct *work)
 {
 	ornic_report_tx(container_of(work, struct ornic_core, tx_work));
@@ -162,6 +169,8 @@ void ornic_recover_begin(struct ornic_core *core)
 	core->recoverable = !core->closing && !core->held;
 	if (core->recoverable && core->up && core->dead)
 		queue_work(system_long_wq, &core->reset_work);
+	if (core->recoverable && ornic_late(core))
+		queue_work(system_long_wq, &core->late_work);
 	spin_unlock_irq(&core->death_lock);
 	mutex_unlock(&core->state_lock);
 }
@@ -183,11 +192,13 @@ void ornic_recover_end(struct ornic_core *core)
 	ornic_recover_forbid(core);
 	cancel_work_sync(&core->reset_work);
 	cancel_work_sync(&core->tx_work);
+	cancel_work_sync(&core->late_work);
 }
 
 void ornic_reset_init(struct ornic_core *core)
 {
 	INIT_WORK(&core->reset_work, ornic_reset_work);
 	INIT_WORK(&core->tx_work, ornic_tx_work);
+	INIT_WORK(&core->late_work, ornic_late_work);
 	core->last_reset = jiffies - ORNIC_QUICK_PERIOD - 1;
 }
