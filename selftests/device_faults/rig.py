@@ -64,7 +64,8 @@ KERNELS_WARNINGS = {
 
 
 # The kernel's report of a failed allocation: each one is injected, and most give no report.
-NO_MEMORY = re.compile(r"(vmalloc error: size|page allocation failure: order)[^\n]*\n(?:(?!Call Trace:)[^\n]*\n){0,8}?[^\n]*Call Trace:")
+NO_MEMORY = re.compile(r"(vmalloc error: size|page allocation failure: order)[^\n]*\n"
+                       r"(?:(?![^\n]*(?:Call Trace:|BUG|WARNING: |KASAN))[^\n]*\n){0,8}?[^\n]*Call Trace:")
 
 
 def expected(text):

@@ -7,7 +7,7 @@ import time
 import harness
 from proxied import CONFIG, INTERFACE, READ, c, tap
 from test_bad_device import A_PD, BadDevice, timeouts
-from test_devlink import ETH_VECTOR, HANDLE, PEER, SLOT, DevlinkTest
+from test_devlink import ETH_VECTOR, HANDLE, PEER, RELOAD, SLOT, DevlinkTest
 
 LATE, BACK = "device is late", "device is no longer late"
 RECOVER = "devlink health recover %s reporter fw" % HANDLE
@@ -112,7 +112,7 @@ class Waits(LateTest):
 
 
 class Ends(LateTest):
-    """What cannot wait resets the device after 10 s."""
+    """Actions that do not wait for a late device longer than 10 s: then they reset it."""
 
     def ends(self, program, reason):
         """Check that the command in flight failed, and why the device was reset."""
@@ -151,6 +151,28 @@ class Ends(LateTest):
         self.late()
         self.vm.run(UNBIND, timeout=60)
         self.ends(program, c.ORNIC_REASON_HEARTBEAT)
+
+    def test_unbind_idle(self):
+        """A teardown without commands waits for the device, too, and reads no register before it is back."""
+        self.vm.run("rmmod ornic_ib && ip link set %s down" % INTERFACE)
+        since = self.late()
+        unbind = self.spawn(UNBIND)
+        time.sleep(2)
+        asked = [access for access in self.proxy.accesses[since:] if access[0] in (CONFIG, READ)]
+        self.beats(True)
+        self.assertEqual(unbind.wait(60), 0)
+        self.assertEqual(asked, [])
+        self.assertEqual(set(self.reasons()), {c.ORNIC_REASON_SHUTDOWN})
+
+    def test_reload_again(self):
+        """A reload gives up a late device that looks gone. When it is back, another reload finds it."""
+        self.late()
+        self.proxy.lies.gone = True
+        self.assertNotEqual(self.vm.run(RELOAD, check=False, timeout=120).rc, 0)
+        self.proxy.lies.gone = False
+        self.beats(True)
+        self.vm.run(RELOAD, timeout=120)
+        self.all_works()
 
     def test_unload(self):
         """The RDMA driver alone is unloaded: the device recovers without it."""

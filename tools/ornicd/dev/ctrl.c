@@ -165,8 +165,8 @@ static uint64_t cpu_clock(void)
 }
 
 /*
- * Report a beat that is more than a period late (ORN-CTL-18): the driver resets the device after
- * three periods without one. If the thread has hardly run, the host had no processor for it or
+ * Report a beat that is more than a period late (ORN-CTL-18): after some periods without one the
+ * driver takes the device for late. If the thread has hardly run, the host had no processor for it or
  * blocked it.
  */
 static void ctrl_late(const struct function *f)

@@ -259,12 +259,12 @@ void function_free(struct function *f)
 
 void function_work(struct function *f)
 {
-	if (f->dev.running && f->admin.pending)
-		admin_run(&f->admin);
 	if (ctrl_memory_lost(f)) {
 		ctrl_tell_lost(f);
 		function_fail(f, ORNIC_SYN_DMA);
 	}
+	if (f->dev.running && f->admin.pending)
+		admin_run(&f->admin);
 	if (f->fatal) {
 		ctrl_fatal(f, f->fatal);
 		f->fatal = 0;

@@ -216,11 +216,17 @@ static void atomic_response(struct qp *qp, struct wqe *w, const struct packet *p
 		.seg[0] = { (uint8_t *)&value, sizeof(value) },
 	};
 	uint32_t syndrome;
+	int err;
 
 	if (w->opcode != ORNIC_WR_COMP_SWAP && w->opcode != ORNIC_WR_FETCH_ADD) {
 		w->status = ORNIC_WC_BAD_RESP_ERR;
 		w->syndrome = ORNIC_SYN_WIRE | p->opcode;
-	} else if (data_scatter(qp, w->sge, w->nsge, 0, &data, &syndrome)) {
+		return;
+	}
+	err = data_scatter(qp, w->sge, w->nsge, 0, &data, &syndrome);
+	if (err == -EAGAIN)
+		return;
+	if (err) {
 		w->status = ORNIC_WC_LOC_PROT_ERR;
 		w->syndrome = syndrome;
 	} else {

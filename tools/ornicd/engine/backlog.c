@@ -43,6 +43,10 @@ bool backlog_add(struct backlog *b, struct device *dev, const struct packet *p)
 	memcpy(d->head, p, sizeof(d->head));
 	d->len = p->len;
 	seg_copy_out(d->payload, p->seg, p->nseg, 0, p->len);
+	if (backing_loss_pending()) {
+		free(d);
+		return false;
+	}
 	STAILQ_INSERT_TAIL(&b->list, d, next);
 	b->count++;
 	dev->backlog_bytes += datagram_bytes(p->len);

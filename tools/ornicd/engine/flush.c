@@ -147,10 +147,10 @@ void execute_atomic_write(struct qp *qp, const struct packet *p)
 		return;
 	}
 	word = responder_word(qp, ORNIC_ACCESS_REMOTE_WRITE, p);
-	if (!word || !answer_empty(qp, p))
+	seg_copy_out(&value, p->seg, p->nseg, 0, sizeof(value));
+	if (!word || backing_loss_pending() || !answer_empty(qp, p))
 		return;
 	qp_count(qp, CNT_rx_write, 1);
 	qp_count(qp, CNT_rdma_copied_bytes, sizeof(value));
-	seg_copy_out(&value, p->seg, p->nseg, 0, sizeof(value));
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }

@@ -208,13 +208,11 @@ static void source_init(struct source *s, const struct packet *p)
 
 /*
  * Copy the next @got bytes of the payload to @dst, which has room for exactly as many. Return: 0,
- * or -EAGAIN if a page of one of the functions was lost.
+ * or -EAGAIN if a page is lost.
  */
 static int source_copy(struct qp *qp, struct source *s, const struct seg *dst, uint32_t n,
 		       uint64_t got)
 {
-	unsigned int losses = backing_losses();
-
 	seg_copy(dst, n, s->seg + s->first, s->n - s->first);
 	qp_count(qp, CNT_rdma_copied_bytes, got);
 	while (s->first < s->n && got >= s->seg[s->first].len)
@@ -223,7 +221,7 @@ static int source_copy(struct qp *qp, struct source *s, const struct seg *dst, u
 		s->seg[s->first].ptr += got;
 		s->seg[s->first].len -= got;
 	}
-	return losses == backing_losses() ? 0 : -EAGAIN;
+	return backing_loss_pending() ? -EAGAIN : 0;
 }
 
 static int scatter(struct qp *qp, const struct mr_access *who, const struct ornic_sge *sge,

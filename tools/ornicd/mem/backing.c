@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 static struct backing_list backing_all = LIST_HEAD_INITIALIZER(backing_all);
-static unsigned int backing_lost_pages;	/* wraps */
+static bool backing_pending;
 
 static struct backing *backing_find(const uint8_t *addr)
 {
@@ -55,7 +55,7 @@ static bool backing_replace(struct backing *b, size_t at, int code)
 {
 	if (b->durable)
 		durable_lose(b->durable);
-	backing_lost_pages++;
+	__atomic_store_n(&backing_pending, true, __ATOMIC_RELAXED);
 	if (!b->pool->lost) {
 		b->pool->lost_at = at;
 		__atomic_store_n(&b->pool->lost, code, __ATOMIC_RELAXED);
@@ -66,7 +66,8 @@ static bool backing_replace(struct backing *b, size_t at, int code)
 
 /*
  * SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list.
- * BUS_MCEERR_AO tells of broken memory that nobody has accessed yet, and perhaps never will.
+ * BUS_MCEERR_AO reports broken memory that was not accessed. A signal of another process has a code
+ * of 0 or less, and ends this one.
  */
 static void backing_sigbus(int sig, siginfo_t *info, void *context)
 {
@@ -81,6 +82,8 @@ static void backing_sigbus(int sig, siginfo_t *info, void *context)
 		return;
 	/* Not a memory file: the default action kills us when the instruction runs again. */
 	signal(sig, SIG_DFL);
+	if (info->si_code <= 0)
+		raise(sig);
 }
 
 /**
@@ -97,16 +100,23 @@ int backing_guard(void)
 }
 
 /**
- * backing_losses() - count lost pages of all clients
+ * backing_loss_pending() - check whether a page was lost whose function has not failed yet
  *
- * Compare the values before and after a copy: if they differ, bytes of the copy are zeros.
+ * Meanwhile what is read from guest memory may be zeros, and must not reach a peer. The functions
+ * fail at the beginning of the next turn.
  *
- * Return: number of pages that were replaced.
+ * Return: true until backing_losses_told().
  */
-unsigned int backing_losses(void)
+bool backing_loss_pending(void)
 {
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);	/* the handler runs within the copy */
-	return __atomic_load_n(&backing_lost_pages, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);	/* the handler runs within a copy */
+	return __atomic_load_n(&backing_pending, __ATOMIC_RELAXED);
+}
+
+/* backing_losses_told() - the functions that own lost pages have failed (function_work()) */
+void backing_losses_told(void)
+{
+	backing_pending = false;
 }
 
 /**

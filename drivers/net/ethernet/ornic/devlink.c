@@ -165,6 +165,7 @@ static int ornic_reload_up(struct devlink *devlink, enum devlink_reload_action a
 	struct ornic_core *core = ornic_devlink_core(devlink);
 	int err;
 
+	WRITE_ONCE(core->gone, false);	/* a late device looked gone, and may be back */
 	err = ornic_reload_start(core);
 	ornic_reporters_update_locked(core);
 	if (!err)

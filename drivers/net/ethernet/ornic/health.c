@@ -9,6 +9,7 @@
  * for up to 5 s per access that the device does not answer, and the value is then all ones, as if
  * the function had left the bus. Doorbells need no answer.
  */
+#include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/ratelimit.h>
@@ -16,7 +17,7 @@
 #include "netdev.h"
 #include "ornic.h"
 
-/* A late device holds up a teardown, a start or a recovery for this long, in jiffies. */
+/* A silent device holds up a teardown, a start or a recovery for this long, in jiffies. */
 #define ORNIC_LATE_LIMIT	(10 * HZ)
 
 static const char * const ornic_reasons[] = {
@@ -104,7 +105,7 @@ void ornic_tx_stuck(struct ornic_core *core)
 	spin_unlock_irqrestore(&core->death_lock, flags);
 }
 
-/* Return: true if somebody does not want to wait for a late device. */
+/* Return: true if a start, a teardown or a recovery is in progress. */
 static bool ornic_hurried(struct ornic_core *core)
 {
 	return atomic_read(&core->hurry) || READ_ONCE(core->closing);
@@ -140,6 +141,11 @@ static void ornic_health_late(struct ornic_core *core)
 			 jiffies_to_msecs(jiffies - core->beat_time));
 		ornic_report_health(core);
 	}
+}
+
+/* Give up a silent device that the PCI core has lost, or for which somebody cannot wait. */
+static void ornic_health_give_up(struct ornic_core *core)
+{
 	if (pci_channel_offline(core->pdev))
 		ornic_fatal(core, ORNIC_REASON_SHUTDOWN);
 	else if (ornic_hurried(core) && time_after(jiffies, core->beat_time + ORNIC_LATE_LIMIT))
@@ -162,9 +168,12 @@ static void ornic_health_check(struct ornic_core *core)
 		return;
 	}
 	WRITE_ONCE(core->missed_beats, core->missed_beats + 1);
-	ornic_netdev_touch(core);
+	/* one missed beat may only be a beat between two checks */
+	if (core->missed_beats > 1)
+		ornic_netdev_touch(core);
 	if (core->missed_beats >= core->late_beats)
 		ornic_health_late(core);
+	ornic_health_give_up(core);
 }
 
 static void ornic_health_work(struct work_struct *work)
@@ -193,6 +202,19 @@ void ornic_health_start(struct ornic_core *core)
 		return;
 	WRITE_ONCE(core->watched, true);
 	schedule_delayed_work(&core->health_work, msecs_to_jiffies(core->hb_ms));
+}
+
+/**
+ * ornic_health_settle() - wait until the device is not late, because it is back or given up
+ * @core: device, after ornic_device_hurry()
+ *
+ * Call it before ornic_health_stop(), behind which the teardown reads registers (ORN-CTL-37).
+ * Context: process.
+ */
+void ornic_health_settle(struct ornic_core *core)
+{
+	while (ornic_late(core))
+		msleep(50);
 }
 
 /* ornic_health_stop() - the device is late no more; one that does not answer has failed. */

@@ -679,7 +679,7 @@ int ornic_netdev_resume(struct ornic_core *core)
  * ornic_netdev_touch() - restart the watchdog of the send queue
  * @core: device that misses its heartbeat, whose send queue therefore may stand still
  *
- * Context: process. Has no effect during a start or a teardown.
+ * Context: process. Has no effect while somebody else holds state_lock.
  */
 void ornic_netdev_touch(struct ornic_core *core)
 {

@@ -344,6 +344,7 @@ const char *ornic_reason_text(u16 reason);
 void ornic_fatal(struct ornic_core *core, u16 reason);
 void ornic_health_init(struct ornic_core *core);
 void ornic_health_start(struct ornic_core *core);
+void ornic_health_settle(struct ornic_core *core);
 void ornic_health_stop(struct ornic_core *core);
 void ornic_tx_stuck(struct ornic_core *core);
 

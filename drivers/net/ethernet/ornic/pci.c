@@ -127,6 +127,7 @@ void ornic_stop(struct ornic_core *core, u16 reason)
 	ornic_auxdev_del(core);
 	ornic_netdev_destroy(core);
 	if (core->up) {
+		ornic_health_settle(core);
 		ornic_health_stop(core);
 		ornic_teardown(core, reason);
 	}

@@ -159,7 +159,7 @@ static int ornic_fw_recover(struct devlink_health_reporter *reporter, void *cont
 	core->late_shown = false;	/* devlink sets the state */
 	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
-	if (ornic_late(core))
+	if (!context && ornic_late(core))
 		ornic_fatal(core, ORNIC_REASON_HEARTBEAT);
 	if (ornic_alive(core)) {
 		/* started by another way since the report */
@@ -206,15 +206,21 @@ static int ornic_tx_diagnose(struct devlink_health_reporter *reporter, struct de
 			     struct netlink_ext_ack *extack)
 {
 	struct ornic_core *core = devlink_health_reporter_priv(reporter);
+	int err = 0;
 
 	mutex_lock(&core->state_lock);
-	if (core->nd) {
-		rtnl_lock();
+	if (!core->nd) {
+		/* no queue */
+	} else if (rtnl_trylock()) {
 		ornic_fmsg_queues(fmsg, core->nd);
 		rtnl_unlock();
+	} else {
+		/* its holder may wait for a late device, and the recovery of that for our locks */
+		NL_SET_ERR_MSG_MOD(extack, "the interface is being changed: try again");
+		err = -EBUSY;
 	}
 	mutex_unlock(&core->state_lock);
-	return 0;
+	return err;
 }
 
 /* Under devl_lock(). */
@@ -224,9 +230,11 @@ static int ornic_tx_recover(struct devlink_health_reporter *reporter, void *cont
 	struct ornic_core *core = devlink_health_reporter_priv(reporter);
 	int err;
 
+	ornic_device_hurry(&core->odev);
 	mutex_lock(&core->state_lock);
 	err = ornic_netdev_recover(core);
 	mutex_unlock(&core->state_lock);
+	ornic_device_unhurry(&core->odev);
 	core->tx_failed = err;
 	if (err)
 		NL_SET_ERR_MSG_MOD(extack, "the queues cannot be created");

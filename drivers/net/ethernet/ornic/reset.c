@@ -38,6 +38,7 @@ void ornic_quiesce(struct ornic_core *core, u16 reason)
 	flush_work(&core->events.work);		/* DEVICE_FATAL has reached all subscribers */
 	ornic_auxdev_del(core);
 	ornic_netdev_suspend(core);
+	ornic_health_settle(core);
 	ornic_health_stop(core);
 	ornic_teardown(core, reason);
 }
