@@ -218,6 +218,12 @@ static void test_match(void **state)
 	function_free(fn);
 }
 
+/* Less than two periods of the heartbeat, so that ornicd does not report a late one. */
+static uint64_t soon(void)
+{
+	return engine_clock() + 1500000000ull;
+}
+
 /* The device that the rule names goes before its time: the rule has no effect, which it counts. */
 static void test_device_gone(void **state)
 {
@@ -232,7 +238,7 @@ static void test_device_gone(void **state)
 	function_free(fn);
 	inproc_turn(p);
 	expect(p, id, 0, 0);
-	p->engine.clock = inproc_later;
+	p->engine.clock = soon;
 	lines_begin();
 	inproc_turn(p);
 	lines_end("ornicd: warning: fault rule 1, fatal device=other in=1s: device other no longer exists\n");
