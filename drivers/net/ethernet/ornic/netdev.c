@@ -524,6 +524,14 @@ static int ornic_netdev_same_address(struct ornic_netdev *nd)
 	return 0;
 }
 
+/* Under death_lock for ornic_netdev_touch(). */
+static void ornic_netdev_set(struct ornic_core *core, struct ornic_netdev *nd)
+{
+	spin_lock_irq(&core->death_lock);
+	core->nd = nd;
+	spin_unlock_irq(&core->death_lock);
+}
+
 /**
  * ornic_netdev_create() - create and register the network interface
  * @core: device, up
@@ -576,7 +584,7 @@ int ornic_netdev_create(struct ornic_core *core)
 	err = register_netdev(dev);
 	if (err)
 		goto unsubscribe;
-	core->nd = nd;
+	ornic_netdev_set(core, nd);
 	core->odev.netdev = dev;
 	return 0;
 
@@ -604,7 +612,7 @@ void ornic_netdev_destroy(struct ornic_core *core)
 	cancel_work_sync(&nd->rx_mode_work);
 	netif_napi_del(&nd->napi);
 	ornic_netstats_cleanup(nd);
-	core->nd = NULL;
+	ornic_netdev_set(core, NULL);
 	core->odev.netdev = NULL;
 	free_netdev(nd->dev);
 }
@@ -679,13 +687,14 @@ int ornic_netdev_resume(struct ornic_core *core)
  * ornic_netdev_touch() - restart the watchdog of the send queue
  * @core: device that misses its heartbeat, whose send queue therefore may stand still
  *
- * Context: process. Has no effect while somebody else holds state_lock.
+ * Context: any. The interface may be coming or going.
  */
 void ornic_netdev_touch(struct ornic_core *core)
 {
-	if (!mutex_trylock(&core->state_lock))
-		return;
+	unsigned long flags;
+
+	spin_lock_irqsave(&core->death_lock, flags);
 	if (core->nd)
 		netif_trans_update(core->nd->dev);
-	mutex_unlock(&core->state_lock);
+	spin_unlock_irqrestore(&core->death_lock, flags);
 }

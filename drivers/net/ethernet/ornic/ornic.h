@@ -165,7 +165,8 @@ struct ornic_events {
  * @dbpages: bitmap of the doorbell pages in use
  * @dbpage_count: number of doorbell pages that fit into the doorbell area
  * @dbpage_lock: protects @dbpages
- * @death_lock: makes the transition to dead happen once; protects @recoverable, @closing
+ * @death_lock: makes the transition to dead happen once; protects @recoverable, @closing and, for
+ *	those who hold no other lock, @nd
  * @gone: the function has left the bus; access no register
  * @dead: the device accepts no commands and does no DMA
  * @death_reason: enum ornic_reset_reason, for the reset that follows
