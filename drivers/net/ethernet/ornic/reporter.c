@@ -10,6 +10,7 @@
  * the next death would be the last. "fw" has no grace period, because reset.c itself counts its
  * recoveries in close succession. "tx" has none, and no limit.
  */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/rtnetlink.h>
 
@@ -202,6 +203,22 @@ static void ornic_fmsg_queues(struct devlink_fmsg *fmsg, struct ornic_netdev *nd
 	devlink_fmsg_bool_pair_put(fmsg, "stopped", netif_xmit_stopped(queue));
 }
 
+/*
+ * Take rtnl within a second. Its holder may wait for a late device, and the recovery of that for
+ * the caller's locks. Return: false if rtnl is busy.
+ */
+static bool ornic_rtnl_lock_soon(void)
+{
+	int tries = 50;
+
+	while (!rtnl_trylock()) {
+		if (!--tries)
+			return false;
+		msleep(20);
+	}
+	return true;
+}
+
 static int ornic_tx_diagnose(struct devlink_health_reporter *reporter, struct devlink_fmsg *fmsg,
 			     struct netlink_ext_ack *extack)
 {
@@ -211,11 +228,10 @@ static int ornic_tx_diagnose(struct devlink_health_reporter *reporter, struct de
 	mutex_lock(&core->state_lock);
 	if (!core->nd) {
 		/* no queue */
-	} else if (rtnl_trylock()) {
+	} else if (ornic_rtnl_lock_soon()) {
 		ornic_fmsg_queues(fmsg, core->nd);
 		rtnl_unlock();
 	} else {
-		/* its holder may wait for a late device, and the recovery of that for our locks */
 		NL_SET_ERR_MSG_MOD(extack, "the interface is being changed: try again");
 		err = -EBUSY;
 	}
