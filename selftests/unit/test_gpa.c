@@ -479,14 +479,14 @@ static void test_truncated_file(void **state)
 	assert_int_equal(p[9 * PAGE + 5], 0);
 	assert_true(gpa_lost(t->g));
 	assert_true(backing_loss_pending());
-	backing_losses_told();
+	backing_loss_clear();
 	p[9 * PAGE] = 1;
 	assert_int_equal(p[9 * PAGE], 1);
 	for (int i = 1; i < 9; i++)
 		assert_int_equal(p[i * PAGE], i);
 	assert_int_equal(p[10 * PAGE], 0);
 	assert_true(backing_loss_pending());
-	backing_losses_told();
+	backing_loss_clear();
 	gpa_loss(t->g, &at);
 	assert_int_equal(at, 9 * PAGE + 5);
 	gpa_unmap_all(t->g);

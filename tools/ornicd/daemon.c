@@ -27,7 +27,6 @@ static int64_t daemon_work(void *arg)
 
 	for (unsigned int i = 0; i < d->n; i++)
 		function_work(d->attached[i].function);
-	backing_losses_told();
 	busy = d->control && control_work(d->control);
 	next = engine_turn(&d->engine);
 	for (unsigned int i = 0; i < d->n; i++)

@@ -36,7 +36,6 @@ void inproc_turn(void *arg)
 	struct inproc *p = arg;
 
 	function_work(p->f);
-	backing_losses_told();
 	engine_turn(&p->engine);
 }
 

@@ -109,6 +109,7 @@ void engine_activate(struct engine *e, struct qp *qp)
 
 void engine_drain(struct engine *e)
 {
+	backing_loss_clear();
 	do {
 		switch_drain(e->sw);
 	} while (answer_flush(e));
@@ -131,6 +132,7 @@ static void run_active(struct engine *e)
 		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
 		qp = TAILQ_FIRST(&dev->active);
 		engine_forget(e, qp);
+		backing_loss_clear();
 		if (qp_run(qp))
 			engine_activate(e, qp);
 		engine_drain(e);

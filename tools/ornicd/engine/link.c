@@ -161,7 +161,7 @@ static void link_put(struct device *dev, struct packet *p)
 {
 	if (!link_is_up(dev))
 		link_drop(dev, p, "dropped: link down");
-	else if (backing_loss_pending())
+	else if (gpa_lost(dev->gpa))
 		link_drop(dev, p, "dropped: memory lost");
 	else if (!memcmp(p->dmac, dev->port.mac, sizeof(p->dmac)))
 		switch_loopback(dev->port.sw, p);

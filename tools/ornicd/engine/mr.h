@@ -129,8 +129,8 @@ int data_gather(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint6
  * @skip: bytes of the list before the destination
  *
  * Return: 0; -EACCES with the reason in *@syndrome; then no byte behind the failing SGE was
- * written; or -EAGAIN if a page of some function is lost (backing_loss_pending()). Drop the packet
- * then, as if it had not arrived: its data may be zeros.
+ * written; or -EAGAIN if a page was lost since the packets of one queue pair began to be delivered
+ * (backing_loss_pending()). Drop the packet then, as if it had not arrived: its data may be zeros.
  */
 int data_scatter(struct qp *qp, const struct ornic_sge *sge, uint32_t nsge, uint64_t skip,
 		 const struct packet *p, uint32_t *syndrome);

@@ -100,12 +100,11 @@ int backing_guard(void)
 }
 
 /**
- * backing_loss_pending() - check whether a page was lost whose function has not failed yet
+ * backing_loss_pending() - check whether a page was lost since backing_loss_clear()
  *
- * Meanwhile what is read from guest memory may be zeros, and must not reach a peer. The functions
- * fail at the beginning of the next turn.
+ * What was read from guest memory since then may be zeros, and must not reach a peer.
  *
- * Return: true until backing_losses_told().
+ * Return: true if a page was lost.
  */
 bool backing_loss_pending(void)
 {
@@ -113,8 +112,8 @@ bool backing_loss_pending(void)
 	return __atomic_load_n(&backing_pending, __ATOMIC_RELAXED);
 }
 
-/* backing_losses_told() - the functions that own lost pages have failed (function_work()) */
-void backing_losses_told(void)
+/* backing_loss_clear() - begin work to which earlier losses do not matter */
+void backing_loss_clear(void)
 {
 	backing_pending = false;
 }
