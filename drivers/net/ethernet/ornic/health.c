@@ -5,7 +5,7 @@
  *
  * A device without a heartbeat is late, not dead: its host may be suspended or short of
  * processors, and then everything continues where it stopped. Meanwhile the driver reads no
- * register and does not access configuration space. QEMU (9.1 to 11.1) stops the virtual machine
+ * register and does not access configuration space. QEMU (11.1) stops the virtual machine
  * for up to 5 s per access that the device does not answer, and the value is then all ones, as if
  * the function had left the bus. Doorbells need no answer.
  */
