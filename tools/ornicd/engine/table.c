@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 /* Values of next_free that are not slots */
@@ -20,6 +21,9 @@
 /* First size of a table with ordered numbers, and with random numbers */
 #define TABLE_START		1024
 #define TABLE_START_RANDOM	65536
+
+/* Slots of a word of the bitmap */
+#define WORD		64
 
 /* Random slots that table_add_random() tries before it searches upwards */
 #define TABLE_GUESSES		32
@@ -33,6 +37,7 @@ void table_fini(struct table *t)
 {
 	free(t->obj);
 	free(t->next_free);
+	free(t->taken);
 	table_init(t, t->first, t->max);
 }
 
@@ -46,9 +51,15 @@ static void table_link(struct table *t, uint32_t slot)
 	t->tail = slot;
 }
 
+static uint32_t words(uint32_t slots)
+{
+	return (slots + WORD - 1) / WORD;
+}
+
 static int table_grow(struct table *t, uint32_t start)
 {
 	uint64_t cap = t->cap ? 2ull * t->cap : start;
+	uint64_t *taken;
 	uint32_t *next;
 	void **obj;
 
@@ -64,6 +75,11 @@ static int table_grow(struct table *t, uint32_t start)
 	if (!next)
 		return -ENOMEM;
 	t->next_free = next;
+	taken = realloc(t->taken, words(cap) * sizeof(*taken));
+	if (!taken)
+		return -ENOMEM;
+	memset(taken + words(t->cap), 0, (words(cap) - words(t->cap)) * sizeof(*taken));
+	t->taken = taken;
 	for (uint32_t slot = t->cap; slot < cap; slot++) {
 		t->obj[slot] = NULL;
 		table_link(t, slot);
@@ -85,6 +101,7 @@ static int table_room(struct table *t, uint32_t start)
 static void table_put(struct table *t, uint32_t slot, void *obj, uint32_t *number)
 {
 	t->obj[slot] = obj;
+	t->taken[slot / WORD] |= 1ull << slot % WORD;
 	t->used++;
 	*number = t->first + slot;
 }
@@ -133,6 +150,7 @@ void table_del(struct table *t, uint32_t number)
 	if (!table_get(t, number))
 		return;
 	t->obj[slot] = NULL;
+	t->taken[slot / WORD] &= ~(1ull << slot % WORD);
 	t->used--;
 	if (t->next_free[slot] == SLOT_UNLINKED)
 		table_link(t, slot);
@@ -141,9 +159,15 @@ void table_del(struct table *t, uint32_t number)
 void *table_next(const struct table *t, uint32_t *number)
 {
 	uint32_t slot = *number < t->first ? 0 : *number - t->first;
+	uint64_t mask = UINT64_MAX << slot % WORD;
 
-	for (; slot < t->cap; slot++) {
-		if (t->obj[slot]) {
+	if (!t->used)
+		return NULL;
+	for (uint32_t i = slot / WORD; i < words(t->cap); i++, mask = UINT64_MAX) {
+		uint64_t word = t->taken[i] & mask;
+
+		if (word) {
+			slot = i * WORD + __builtin_ctzll(word);
 			*number = t->first + slot;
 			return t->obj[slot];
 		}

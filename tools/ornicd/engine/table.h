@@ -14,6 +14,7 @@
  * struct table - objects with numbers @first .. @first + @max - 1
  * @obj:	objects by slot (number - @first); grows up to @max
  * @next_free:	by slot: next slot in the FIFO of free slots
+ * @taken:	a bit per slot that has an object, for table_next()
  * @head:	oldest free slot, or UINT32_MAX
  * @tail:	youngest free slot
  * @used:	objects in the table
@@ -24,6 +25,7 @@
 struct table {
 	void **obj;
 	uint32_t *next_free;
+	uint64_t *taken;
 	uint32_t head;
 	uint32_t tail;
 	uint32_t used;
