@@ -658,6 +658,8 @@ static void test_command(void **state)
 	refused(p, &cmd, ORNIC_ST_LIMIT, 0);
 	/* a reset removes members, before their queue pairs */
 	inproc_flr(p);
+	while (p->f->teardown.active)
+		function_work(p->f);
 	assert_int_equal(p->f->dev.mcast.number.used, 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Long commands do not delay other functions: long page lists are copied and freed in pieces
- * (ORN-SEC-14).
+ * Nothing that a guest does delays other functions for long: long page lists are copied and freed in
+ * pieces, many objects are released and rung in pieces (ORN-SEC-14).
  */
 #define _GNU_SOURCE 1	/* memfd_create() */
 
@@ -22,6 +22,7 @@
 #include "engine/pagelist.h"
 
 #include <ornic/mr.h>
+#include <ornic/pd.h>
 #include <endian.h>
 
 #define LISTS		0x200000000ull
@@ -254,12 +255,146 @@ static void test_ring(void **state)
 	}
 }
 
+/* More objects than a turn releases, and no multiple of that */
+#define OBJECTS		1300
+
+static void make_objects(struct inproc *p)
+{
+	struct ornic_pd_create_cmd pd = { 0 };
+
+	for (uint32_t i = p->f->dev.pds.used; i < OBJECTS; i++)
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_PD_CREATE, 0, &pd, sizeof(pd), NULL,
+					   0), ORNIC_ST_OK);
+}
+
+static uint32_t status(struct inproc *p)
+{
+	return host_reg32(&p->host, ORNIC_REG_STATUS);
+}
+
+/* Check that the objects are released in turns, that STATUS is @sts meanwhile, and 0 afterwards. */
+static void expect_teardown(struct inproc *p, uint32_t sts)
+{
+	struct table *pds = &p->f->dev.pds;
+	uint32_t turns = 0;
+
+	while (p->f->teardown.active) {
+		uint32_t before = pds->used;
+
+		assert_int_equal(status(p), sts);
+		assert_true(function_busy(p->f));
+		host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);	/* ORN-CTL-16 */
+		assert_int_equal(status(p), sts);
+		function_work(p->f);
+		assert_in_range(before - pds->used, 0, TEARDOWN_WORK);
+		turns++;
+	}
+	assert_in_range(turns, 2, 3);
+	assert_int_equal(pds->used, 0);
+	assert_int_equal(status(p), 0);
+	assert_false(function_busy(p->f));
+}
+
+/* ORN-CTL-15, ORN-CTL-4: DMA ends at once, the objects in pieces; the next driver is served. */
+static void test_teardown(void **state)
+{
+	struct inproc *p = *state;
+
+	make_objects(p);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_REASON_USER << ORNIC_CTL_REASON_SHIFT);
+	assert_false(p->f->dev.running);
+	expect_teardown(p, ORNIC_STS_DRAINING);
+	assert_int_equal(host_enable(&p->host), 0);
+	make_objects(p);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_RESET);
+	assert_false(p->f->dev.running);
+	expect_teardown(p, ORNIC_STS_RESETTING);
+	assert_int_equal(p->f->dev.cnt[CNT_admin_commands], 0);
+	assert_int_equal(host_enable(&p->host), 0);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), ORNIC_ST_OK);
+}
+
+/* A RESET during a disable, and during a reset: no more work per turn, and one end. */
+static void test_teardown_again(void **state)
+{
+	struct inproc *p = *state;
+	uint32_t left;
+
+	make_objects(p);
+	host_set32(&p->host, ORNIC_REG_CONTROL, 0);
+	left = p->f->dev.pds.used;
+	for (int i = 0; i < 10; i++) {
+		host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_RESET);
+		inproc_flr(p);
+	}
+	assert_int_equal(p->f->dev.pds.used, left);
+	expect_teardown(p, ORNIC_STS_RESETTING);
+	assert_int_equal(host_reg32(&p->host, ORNIC_REG_RESET_CAUSE) & 0xffff, ORNIC_CAUSE_FLR);
+}
+
+/* A fatal error: FATAL is shown although objects are left, and a RESET waits for their end. */
+static void test_teardown_fatal(void **state)
+{
+	struct inproc *p = *state;
+
+	make_objects(p);
+	function_fail(p->f, ORNIC_SYN_ADMIN_RING);
+	function_work(p->f);
+	assert_true(p->f->teardown.active);
+	assert_int_equal(status(p), ORNIC_STS_FATAL);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_RESET);
+	expect_teardown(p, ORNIC_STS_RESETTING);
+}
+
+/* The client is gone, and its function is removed before all objects are released: nothing leaks. */
+static void test_teardown_free(void **state)
+{
+	struct inproc *p = *state;
+
+	make_objects(p);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_RESET);
+	assert_true(p->f->teardown.active);
+}
+
+/* ORN-PCI-4: a bounded number of queues is rung per turn, however often bus mastering changes. */
+static void test_ring_all(void **state)
+{
+	struct inproc *p = *state;
+	struct host_ring cq;
+	uint32_t rung = 0;
+	struct cq *c;
+
+	for (int i = 0; i < 600; i++)
+		assert_int_equal(host_cq_create(&p->host, &cq, 4, p->eq1.number, 0), 0);
+	while (!engine_turn(&p->engine) || function_busy(p->f))
+		function_work(p->f);
+	for (int i = 0; i < 10; i++) {
+		inproc_bus_master(p, false);
+		assert_false(function_busy(p->f));
+		inproc_bus_master(p, true);
+	}
+	assert_true(TAILQ_EMPTY(&p->f->dev.look));
+	function_work(p->f);
+	TAILQ_FOREACH(c, &p->f->dev.look, look)
+		rung++;
+	assert_in_range(rung, 500, 512);
+	assert_true(function_busy(p->f));
+	engine_turn(&p->engine);
+	while (function_busy(p->f))
+		function_work(p->f);
+	TAILQ_FOREACH(c, &p->f->dev.look, look)
+		rung++;
+	assert_int_equal(rung, p->f->dev.cqs.used);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_create), T(test_event), T(test_destroy), T(test_reset),
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
+		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
+		T(test_teardown_free), T(test_ring_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

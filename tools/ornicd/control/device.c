@@ -13,6 +13,8 @@ static const char *state_name(enum ctrl_state state)
 	static const char *const names[] = {
 		[CTRL_DISABLED] = "disabled",
 		[CTRL_READY] = "ready",
+		[CTRL_DRAINING] = "draining",
+		[CTRL_RESETTING] = "resetting",
 		[CTRL_DYING] = "dying",
 		[CTRL_FATAL] = "fatal",
 	};

@@ -152,17 +152,19 @@ void key_load_dm(struct command *c, const struct ornic_key_create_cmd *in, struc
 /* key_need_features() - reject rights whose feature was not accepted */
 uint8_t key_need_features(struct command *c, const __le32 *access);
 
-/* Teardown: release all objects of a kind, even those in use; see function_stop() for the order */
-void eq_release_all(struct device *dev);
-void pd_release_all(struct device *dev);
-void xrcd_release_all(struct device *dev);
-void key_release_all(struct device *dev);
-void cq_release_all(struct device *dev);
-void srq_release_all(struct device *dev);
-void qp_release_all(struct device *dev);
-void counter_set_release_all(struct device *dev);
-void rule_release_all(struct device *dev);
-void rss_release_all(struct device *dev);
+/* Release object @number, even one in use: teardown.c has the order */
+void eq_release(struct device *dev, uint32_t number, void *obj);
+void pd_release(struct device *dev, uint32_t number, void *pd);
+void xrcd_release(struct device *dev, uint32_t number, void *xrcd);
+void key_release(struct device *dev, uint32_t index, void *obj);
+void cq_release(struct device *dev, uint32_t number, void *obj);
+void srq_release(struct device *dev, uint32_t number, void *obj);
+void qp_release(struct device *dev, uint32_t number, void *obj);
+void counter_set_release(struct device *dev, uint32_t number, void *obj);
+void rule_release(struct device *dev, uint32_t number, void *obj);
+void rss_release(struct device *dev, uint32_t number, void *obj);
+/* key_unbind() - unbind a window or a fast registration; other keys are ignored */
+void key_unbind(struct device *dev, uint32_t index, void *mr);
 
 /* xrcd_get() - return the XRC domain with that number, or NULL */
 struct xrcd;

@@ -60,11 +60,13 @@ uint8_t cmd_counter_create(struct command *c)
 	return st;
 }
 
-static void counter_set_release(struct device *dev, struct counter_set *set)
+void counter_set_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct counter_set *set = obj;
+
 	for (uint32_t i = 0; i < CNT_COUNT; i++)
 		dev->past[i] += set->cnt[i];
-	table_del(&dev->sets, set->number);
+	table_del(&dev->sets, number);
 	free(set);
 }
 
@@ -79,16 +81,6 @@ uint8_t cmd_counter_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (set->users)
 		return ORNIC_ST_BUSY;
-	counter_set_release(c->dev, set);
+	counter_set_release(c->dev, c->number, set);
 	return ORNIC_ST_OK;
-}
-
-void counter_set_release_all(struct device *dev)
-{
-	struct counter_set *set;
-	uint32_t n = 0;
-
-	while ((set = table_next(&dev->sets, &n)))
-		counter_set_release(dev, set);
-	memset(dev->past, 0, sizeof(dev->past));
 }

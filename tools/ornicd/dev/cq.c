@@ -196,10 +196,12 @@ uint8_t cmd_cq_resize(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static void cq_release(struct device *dev, struct cq *cq)
+void cq_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct cq *cq = obj;
+
 	cq_fini(cq);
-	table_del(&dev->cqs, cq->number);
+	table_del(&dev->cqs, number);
 	umem_free(&cq->mem, &dev->list_budget);
 	free(cq);
 }
@@ -212,16 +214,7 @@ uint8_t cmd_cq_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (cq->users)
 		return ORNIC_ST_BUSY;
-	cq_release(c->dev, cq);
+	cq_release(c->dev, c->number, cq);
 	device_forget_events(c->dev, EVENTS_CQ, c->number);
 	return ORNIC_ST_OK;
-}
-
-void cq_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct cq *cq;
-
-	while ((cq = table_next(&dev->cqs, &n)))
-		cq_release(dev, cq);
 }

@@ -57,6 +57,10 @@ static uint32_t ctrl_status(const struct ctrl *c)
 	switch (c->state) {
 	case CTRL_READY:
 		return ORNIC_STS_READY;
+	case CTRL_DRAINING:
+		return ORNIC_STS_DRAINING;
+	case CTRL_RESETTING:
+		return ORNIC_STS_RESETTING;
 	case CTRL_DYING:
 		return ORNIC_STS_READY | ORNIC_STS_FATAL;
 	case CTRL_FATAL:
@@ -372,8 +376,8 @@ void ctrl_disable(struct function *f, uint32_t reason)
 
 	ctrl_reason(c, reason);
 	if (c->state == CTRL_READY) {
+		c->state = CTRL_DRAINING;
 		function_stop(f);
-		c->state = CTRL_DISABLED;
 		log_info("%s: disabled, reason %u", f->vfu.name, reason);
 	}
 	c->control &= ~ORNIC_CTL_ENABLE;
@@ -383,17 +387,26 @@ void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reaso
 {
 	struct ctrl *c = &f->ctrl;
 
+	c->state = CTRL_RESETTING;
 	function_stop(f);
-	memset(f->dev.cnt, 0, sizeof(f->dev.cnt));
 	if (cause != ORNIC_CAUSE_CONTROL)
 		function_port_reset(f);
 	memset(c->rw, 0, sizeof(c->rw));
 	c->control = 0;
 	c->syndrome = 0;
-	c->state = CTRL_DISABLED;
 	c->cause = cause;
 	ctrl_reason(c, reason);
 	log_debug("%s: reset, cause %u reason %u", f->vfu.name, cause, reason);
+}
+
+void ctrl_stopped(struct function *f)
+{
+	struct ctrl *c = &f->ctrl;
+
+	if (c->state == CTRL_RESETTING)
+		memset(f->dev.cnt, 0, sizeof(f->dev.cnt));
+	if (c->state == CTRL_RESETTING || c->state == CTRL_DRAINING)
+		c->state = CTRL_DISABLED;
 }
 
 static void ctrl_control(struct function *f, uint32_t val)

@@ -14,12 +14,14 @@
 struct function;
 
 /*
- * Enable, disable and reset are finished when the store that requests them returns, so the
- * states RESETTING and DRAINING of the specification do not exist here.
+ * An enable is finished when the store that requests it returns. After a disable or a reset, DMA has
+ * ended then, but the release of many objects takes longer (teardown.h).
  */
 enum ctrl_state {
 	CTRL_DISABLED,
 	CTRL_READY,
+	CTRL_DRAINING,
+	CTRL_RESETTING,
 	CTRL_DYING,	/* FATAL, but DMA has not stopped yet */
 	CTRL_FATAL,
 };
@@ -59,10 +61,10 @@ void ctrl_write(struct function *f, uint32_t off, unsigned int len, uint64_t val
 /* ctrl_reg64() - return the value of an address register */
 uint64_t ctrl_reg64(const struct ctrl *c, enum ornic_reg reg);
 
-/* ctrl_disable() - end all DMA, release all objects, keep the registers (ORN-CTL-4) */
+/* ctrl_disable() - end all DMA, begin to release all objects, keep the registers (ORN-CTL-4) */
 void ctrl_disable(struct function *f, uint32_t reason);
 /*
- * ctrl_reset() - set registers to their reset values, release all objects
+ * ctrl_reset() - end all DMA, set registers to their reset values, begin to release all objects
  * @cause:	value of RESET_CAUSE
  * @reason:	reason given by the host, a part of RESET_CAUSE
  *
@@ -78,6 +80,9 @@ bool ctrl_memory_lost(const struct function *f);
 void ctrl_tell_lost(const struct function *f);
 /* ctrl_fatal() - go from READY to FATAL, in the order of ORN-CTL-28 */
 void ctrl_fatal(struct function *f, uint32_t syndrome);
+
+/* ctrl_stopped() - leave DRAINING or RESETTING, because all objects are released */
+void ctrl_stopped(struct function *f);
 
 /* ctrl_status_write() - update status, syndrome and generation in host memory */
 void ctrl_status_write(struct function *f);

@@ -67,6 +67,7 @@ uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len)
 void dm_bar_write(struct function *f, uint64_t off, unsigned int len, uint64_t val)
 {
 	memcpy(f->dm_mem + off, &val, len);
+	f->dm_dirty |= 1ull << off / PAGE;
 }
 
 static uint64_t page_mask(uint32_t first, uint32_t pages)
@@ -141,6 +142,7 @@ static void dm_release(struct function *f, uint32_t number, struct dm *dm)
 	table_del(&f->dms, number);
 	memset(f->dm_mem + dm->first * PAGE, 0, dm->pages * PAGE);
 	f->dm_used &= ~page_mask(dm->first, dm->pages);
+	f->dm_dirty &= ~page_mask(dm->first, dm->pages);
 	free(dm);
 }
 
@@ -163,7 +165,9 @@ void dm_release_all(struct function *f)
 
 	while ((dm = table_next(&f->dms, &n)))
 		dm_release(f, n, dm);
-	memset(f->dm_mem, 0, LIMIT_DM);		/* guests can store outside of blocks, too */
+	/* A guest can store outside of blocks, too. */
+	for (; f->dm_dirty; f->dm_dirty &= f->dm_dirty - 1)
+		memset(f->dm_mem + __builtin_ctzll(f->dm_dirty) * PAGE, 0, PAGE);
 }
 
 uint8_t key_check_dm(struct command *c, const struct ornic_key_create_cmd *in)

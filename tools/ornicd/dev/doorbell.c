@@ -16,6 +16,9 @@
 #include "../engine/qp.h"
 #include "../engine/srq.h"
 
+/* Objects whose doorbells doorbell_some() rings */
+#define RING_WORK	512
+
 /* Least time between two DB_REJECTED events */
 #define DB_QUIET_NS	1000000000ull
 
@@ -113,21 +116,44 @@ void doorbell_write(struct function *f, uint64_t off, unsigned int len, uint64_t
 		doorbell_reject(f, off >> log);
 }
 
+/* Also one without rings: an answer, or LAST_WQE of an SRQ, may be due (ORN-PCI-4). */
+static void ring_any_qp(struct device *dev, uint32_t number, void *obj)
+{
+	struct qp *qp = obj;
+
+	(void)number;
+	if (qp->state != ORNIC_QPS_RESET)
+		engine_activate(dev->engine, qp);
+}
+
+static void ring_any_cq(struct device *dev, uint32_t number, void *cq)
+{
+	(void)dev;
+	(void)number;
+	cq_doorbell(cq);
+}
+
+static void ring_any_eq(struct device *dev, uint32_t number, void *eq)
+{
+	(void)dev;
+	(void)number;
+	eq_doorbell(eq);
+}
+
+static const struct walk_step all[] = {
+	{ offsetof(struct device, qps), ring_any_qp },
+	{ offsetof(struct device, cqs), ring_any_cq },
+	{ offsetof(struct device, eqs), ring_any_eq },
+};
+
+void doorbell_some(struct function *f)
+{
+	f->ringing = !walk_run(&f->ring, &f->dev, all, sizeof(all) / sizeof(all[0]), RING_WORK);
+}
+
 void doorbell_all(struct function *f)
 {
-	struct device *dev = &f->dev;
-	uint32_t n;
-	struct qp *qp;
-	struct cq *cq;
-	struct eq *eq;
-
-	/* Also those without rings: an answer, or LAST_WQE of an SRQ, may be due (ORN-PCI-4). */
-	for (n = 0; (qp = table_next(&dev->qps, &n)); n++)
-		if (qp->state != ORNIC_QPS_RESET)
-			engine_activate(dev->engine, qp);
-	for (n = 0; (cq = table_next(&dev->cqs, &n)); n++)
-		cq_doorbell(cq);
-	for (n = 0; (eq = table_next(&dev->eqs, &n)); n++)
-		eq_doorbell(eq);
+	f->ring = (struct walk){ 0 };
+	f->ringing = true;
 	admin_doorbell(&f->admin, ORNIC_DB_ASQ);
 }

@@ -155,10 +155,12 @@ static bool eq_in_use(const struct eq *eq)
 	return false;
 }
 
-static void eq_release(struct device *dev, struct eq *eq)
+void eq_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct eq *eq = obj;
+
 	eq_fini(eq);
-	table_del(&dev->eqs, eq->number);
+	table_del(&dev->eqs, number);
 	umem_free(&eq->mem, &dev->list_budget);
 	free(eq);
 	/* The first EQ always has number 0, so let the table count from 0 again. */
@@ -174,15 +176,6 @@ uint8_t cmd_eq_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (eq_in_use(eq))
 		return ORNIC_ST_BUSY;
-	eq_release(c->dev, eq);
+	eq_release(c->dev, c->number, eq);
 	return ORNIC_ST_OK;
-}
-
-void eq_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct eq *eq;
-
-	while ((eq = table_next(&dev->eqs, &n)))
-		eq_release(dev, eq);
 }

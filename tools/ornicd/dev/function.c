@@ -238,12 +238,14 @@ void function_free(struct function *f)
 	if (!f)
 		return;
 	dev = &f->dev;
+	teardown_run(f, UINT32_MAX);
 	engine_del_device(dev->engine, dev);
 	link_detach(dev);
 	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
 	free(dev->latency);
 	table_fini(&f->dms);
 	dm_fini(f);
+	mcast_fini(&dev->mcast);
 	table_fini(&dev->eqs);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
@@ -259,6 +261,9 @@ void function_free(struct function *f)
 
 void function_work(struct function *f)
 {
+	teardown_run(f, TEARDOWN_WORK);
+	if (f->ringing)
+		doorbell_some(f);
 	if (ctrl_memory_lost(f)) {
 		ctrl_tell_lost(f);
 		function_fail(f, ORNIC_SYN_DMA);
@@ -273,7 +278,8 @@ void function_work(struct function *f)
 
 bool function_busy(const struct function *f)
 {
-	return f->fatal || (f->dev.running && f->admin.pending) || ctrl_memory_lost(f);
+	return f->fatal || f->teardown.active || f->ringing ||
+	       (f->dev.running && f->admin.pending) || ctrl_memory_lost(f);
 }
 
 void function_run(struct function *f)
@@ -287,6 +293,7 @@ void function_run(struct function *f)
 void function_pause(struct function *f)
 {
 	f->dev.running = false;
+	f->ringing = false;
 	link_update(&f->dev);
 }
 
@@ -294,31 +301,23 @@ void function_stop(struct function *f)
 {
 	struct device *dev = &f->dev;
 
+	if (f->teardown.active)
+		return;
 	f->fatal = 0;
 	ctrl_end_beat(f);
 	dev->running = false;
+	f->ringing = false;
 	admin_stop(&f->admin);
-	mcast_fini(&dev->mcast);
-	rule_release_all(dev);
-	rss_release_all(dev);
 	/* Reset what the driver set: a large frame size needs the feature JUMBO, which is off. */
 	dev->port.admin_up = false;
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
 	link_update(dev);
-	qp_release_all(dev);
-	srq_release_all(dev);
-	counter_set_release_all(dev);
-	xrcd_release_all(dev);
-	cq_release_all(dev);
-	key_release_all(dev);
-	dm_release_all(f);
-	pd_release_all(dev);
-	eq_release_all(dev);
-	memset(dev->port.gid, 0, sizeof(dev->port.gid));
 	dev->features = 0;
 	f->features_set = false;
 	f->created = false;
 	f->db_quiet = 0;
+	teardown_begin(f);
+	teardown_run(f, TEARDOWN_WORK);
 }
 
 void function_fail(struct function *f, uint32_t syndrome)

@@ -18,6 +18,8 @@
 #include "ctrl.h"
 #include "limits.h"
 #include "progress.h"
+#include "teardown.h"
+#include "walk.h"
 
 #include "../engine/device.h"
 #include "../engine/engine.h"
@@ -33,6 +35,9 @@
  * @ctrl:	registers and state
  * @admin:	admin queue
  * @progress:	command that is being executed
+ * @teardown:	release of the objects after a stop
+ * @ringing:	doorbell_all() has begun and not ended
+ * @ring:	its progress
  * @features_set: SET_FEATURES was accepted
  * @created:	an EQ other than EQ 0, a PD or a key was created since the function is READY; all
  *		other objects need one of these or a feature
@@ -42,6 +47,7 @@
  * @db_quiet:	until then rejected doorbells are counted, but cause no event; ns
  * @dm_mem:	device memory, LIMIT_DM bytes
  * @dm_used:	a bit per page of device memory that belongs to a block
+ * @dm_dirty:	a bit per page of device memory that the guest stored to since it was zeroed
  * @dms:	blocks of device memory
  */
 struct function {
@@ -50,6 +56,9 @@ struct function {
 	struct ctrl ctrl;
 	struct admin admin;
 	struct progress progress;
+	struct teardown teardown;
+	bool ringing;
+	struct walk ring;
 	bool features_set;
 	bool created;
 	uint32_t fatal;
@@ -58,6 +67,7 @@ struct function {
 	uint64_t db_quiet;
 	uint8_t *dm_mem;
 	uint64_t dm_used;
+	uint64_t dm_dirty;
 	struct table dms;
 };
 
@@ -102,7 +112,10 @@ uint32_t function_dbpages(const struct function *f);
 void function_run(struct function *f);
 /* function_pause() - stop DMA and interrupts, keep all state */
 void function_pause(struct function *f);
-/* function_stop() - stop DMA, release all objects without completions and events (ORN-CTL-4) */
+/*
+ * function_stop() - stop DMA at once, and begin to release all objects without completions and events
+ * (ORN-CTL-4, ORN-CTL-26); ctrl_stopped() is called at the end of this
+ */
 void function_stop(struct function *f);
 
 /*

@@ -296,8 +296,10 @@ uint8_t cmd_key_query(struct command *c)
  * Free a key. The data path looks keys up for each piece of work and keeps no pointers between
  * iterations, so later accesses find no key (ORN-MEM-3).
  */
-static void key_release(struct device *dev, uint32_t index, struct mr *mr)
+void key_release(struct device *dev, uint32_t index, void *obj)
 {
+	struct mr *mr = obj;
+
 	if (mr->pd)
 		pd_get(dev, mr->pd)->users--;
 	table_del(&dev->keys, index);
@@ -317,14 +319,9 @@ uint8_t cmd_key_destroy(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-void key_release_all(struct device *dev)
+void key_unbind(struct device *dev, uint32_t index, void *mr)
 {
-	uint32_t n = 0;
-	struct mr *mr;
-
-	for (; (mr = table_next(&dev->keys, &n)); n++)
-		memop_unbind(mr);	/* before the regions that they are bound to are freed */
-	n = 0;
-	while ((mr = table_next(&dev->keys, &n)))
-		key_release(dev, n, mr);
+	(void)dev;
+	(void)index;
+	memop_unbind(mr);
 }

@@ -28,9 +28,9 @@ uint8_t cmd_pd_create(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static void pd_release(struct device *dev, struct pd *pd)
+void pd_release(struct device *dev, uint32_t number, void *pd)
 {
-	table_del(&dev->pds, pd->number);
+	table_del(&dev->pds, number);
 	free(pd);
 }
 
@@ -42,15 +42,6 @@ uint8_t cmd_pd_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (pd->users)
 		return ORNIC_ST_BUSY;
-	pd_release(c->dev, pd);
+	pd_release(c->dev, c->number, pd);
 	return ORNIC_ST_OK;
-}
-
-void pd_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct pd *pd;
-
-	while ((pd = table_next(&dev->pds, &n)))
-		pd_release(dev, pd);
 }

@@ -352,11 +352,13 @@ uint8_t cmd_qp_create(struct command *c)
 	return st;
 }
 
-static void qp_release(struct device *dev, struct qp *qp)
+void qp_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct qp *qp = obj;
+
 	qp_fini(qp);
 	qp_unhold(qp);
-	table_del(&dev->qps, qp->handle);
+	table_del(&dev->qps, number);
 	qp_free_rings(dev, qp);
 	free(qp);
 }
@@ -369,16 +371,7 @@ uint8_t cmd_qp_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (qp->memberships || qp->rules)
 		return ORNIC_ST_BUSY;
-	qp_release(c->dev, qp);
+	qp_release(c->dev, c->number, qp);
 	device_forget_events(c->dev, EVENTS_QP, c->number);
 	return ORNIC_ST_OK;
-}
-
-void qp_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct qp *qp;
-
-	while ((qp = table_next(&dev->qps, &n)))
-		qp_release(dev, qp);
 }

@@ -81,10 +81,12 @@ uint8_t cmd_rss_create(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static void rss_release(struct device *dev, struct rss *rss)
+void rss_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct rss *rss = obj;
+
 	rss_hold(rss, -1);
-	table_del(&dev->groups, rss->number);
+	table_del(&dev->groups, number);
 	free(rss);
 }
 
@@ -96,15 +98,6 @@ uint8_t cmd_rss_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (rss->rules)
 		return ORNIC_ST_BUSY;
-	rss_release(c->dev, rss);
+	rss_release(c->dev, c->number, rss);
 	return ORNIC_ST_OK;
-}
-
-void rss_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct rss *rss;
-
-	while ((rss = table_next(&dev->groups, &n)))
-		rss_release(dev, rss);
 }

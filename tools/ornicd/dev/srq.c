@@ -229,12 +229,14 @@ uint8_t cmd_srq_query(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static void srq_release(struct device *dev, struct srq *srq)
+void srq_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct srq *srq = obj;
+
 	if (srq->xrcd)
 		xrc_forget(srq);
 	srq_hold(srq, -1);
-	table_del(&dev->srqs, srq->number);
+	table_del(&dev->srqs, number);
 	umem_free(&srq->wq.mem, &dev->list_budget);
 	free(srq);
 }
@@ -247,16 +249,7 @@ uint8_t cmd_srq_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (srq->users)
 		return ORNIC_ST_BUSY;
-	srq_release(c->dev, srq);
+	srq_release(c->dev, c->number, srq);
 	device_forget_events(c->dev, EVENTS_SRQ, c->number);
 	return ORNIC_ST_OK;
-}
-
-void srq_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct srq *srq;
-
-	while ((srq = table_next(&dev->srqs, &n)))
-		srq_release(dev, srq);
 }

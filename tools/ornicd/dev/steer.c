@@ -216,8 +216,9 @@ uint8_t cmd_rule_create(struct command *c)
 	return st;
 }
 
-static void rule_release(struct device *dev, struct steer_rule *r)
+void rule_release(struct device *dev, uint32_t number, void *obj)
 {
+	struct steer_rule *r = obj;
 	struct qp **slot = rule_slot(&dev->port, r->kind);
 
 	if (slot)
@@ -225,7 +226,7 @@ static void rule_release(struct device *dev, struct steer_rule *r)
 	else
 		steer_del(&dev->port, r);
 	rule_hold(r, -1);
-	table_del(&dev->rules, r->number);
+	table_del(&dev->rules, number);
 	free(r);
 }
 
@@ -237,16 +238,7 @@ uint8_t cmd_rule_destroy(struct command *c)
 		return member_destroy(c);
 	if (!r)
 		return ORNIC_ST_BAD_NUMBER;
-	rule_release(c->dev, r);
+	rule_release(c->dev, c->number, r);
 	link_update(c->dev);
 	return ORNIC_ST_OK;
-}
-
-void rule_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct steer_rule *r;
-
-	while ((r = table_next(&dev->rules, &n)))
-		rule_release(dev, r);
 }

@@ -35,9 +35,9 @@ uint8_t cmd_xrcd_create(struct command *c)
 	return ORNIC_ST_OK;
 }
 
-static void xrcd_release(struct device *dev, struct xrcd *xrcd)
+void xrcd_release(struct device *dev, uint32_t number, void *xrcd)
 {
-	table_del(&dev->xrcds, xrcd->number);
+	table_del(&dev->xrcds, number);
 	free(xrcd);
 }
 
@@ -49,15 +49,6 @@ uint8_t cmd_xrcd_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (xrcd->users)
 		return ORNIC_ST_BUSY;
-	xrcd_release(c->dev, xrcd);
+	xrcd_release(c->dev, c->number, xrcd);
 	return ORNIC_ST_OK;
-}
-
-void xrcd_release_all(struct device *dev)
-{
-	uint32_t n = 0;
-	struct xrcd *xrcd;
-
-	while ((xrcd = table_next(&dev->xrcds, &n)))
-		xrcd_release(dev, xrcd);
 }
