@@ -111,7 +111,7 @@ class FaultPlan:
     def fair(self, group, among):
         """Return at random whether this group is next: the further its count of injected faults is ahead of the others, the less likely."""
         least = min(self.tried(each) for each in among if self.next(each))
-        return self.random.random() < max(0.02, 0.6 ** (self.tried(group) - least))
+        return self.random.random() < max(0.15, 0.6 ** (self.tried(group) - least))
 
     def did(self, name):
         self.done[name] = self.done.get(name, 0) + 1
