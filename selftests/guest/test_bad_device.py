@@ -690,6 +690,31 @@ class Harmless(BadDevice):
         self.vm.run("rmmod ornic_ktest")
         self.assertEqual(self.reasons(), [])
 
+    def test_completion_lost(self):
+        """A removal does not wait for ever for a consumer whose completion event was lost: the device is given up after 30 s."""
+        self.need_programs()
+        self.load()
+        since = len(self.proxy.commands)
+        self.vm.run("insmod /tmp/selftests/ornic_ktest.ko objects=ornic0")
+        queues = [command.completion["number"] for command in self.proxy.commands[since:] if command.opcode == c.ORNIC_OP_CQ_CREATE]
+        lost = []
+
+        def lose(_queue, entry):
+            event = unpack("ornic_eqe", entry)
+            if event["type"] != c.ORNIC_EV_COMPLETION or event["number"] not in queues:
+                return [entry]
+            lost.append(entry)
+            return []
+        self.proxy.lies.on_event = lose
+        drain = self.spawn("rmmod ornic_ktest")
+        self.proxy.wait(lambda: lost, "lose an event")
+        self.vm.run("rmmod ornic_ib", timeout=90)
+        self.assertEqual(drain.wait(30), 0)
+        self.assertTrue(self.said("still in use 30 s after its removal began"))
+        self.proxy.lies.on_event = None
+        self.vm.run("insmod /lib/modules/$(uname -r)/updates/ornic_ib.ko", timeout=60)
+        self.recovers(c.ORNIC_REASON_EVENTS_LOST)
+
     def test_interrupt_storm(self):
         """ORN-SEC-17: spurious interrupts cost no more than the interrupts themselves."""
         self.load()

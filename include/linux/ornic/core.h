@@ -302,6 +302,16 @@ void ornic_device_hurry(struct ornic_dev *odev);
 void ornic_device_unhurry(struct ornic_dev *odev);
 
 /**
+ * ornic_device_stuck() - give up a device for whose completions a removal waits in vain
+ * @odev: device
+ *
+ * Declares the device dead with reset reason ORNIC_REASON_EVENTS_LOST, which ends the wait.
+ *
+ * Context: any; repeated calls are harmless.
+ */
+void ornic_device_stuck(struct ornic_dev *odev);
+
+/**
  * ornic_device_malformed() - report device output that violates the specification (ORN-SEC-7)
  * @odev: device
  * @what: description of the violation for the kernel log

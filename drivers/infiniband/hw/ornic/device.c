@@ -12,6 +12,7 @@
 #include <linux/bits.h>
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
@@ -49,6 +50,9 @@
 #include "srq.h"
 #include "ucontext.h"
 #include "xrcd.h"
+
+/* Consumers of the kernel let the device go within this time, in jiffies, or it is given up. */
+#define ORNIC_IB_REMOVE_LIMIT	(30 * HZ)
 
 static const struct ib_device_ops ornic_ib_ops = {
 	.owner = THIS_MODULE,
@@ -325,6 +329,21 @@ err_stats:
 	return ret;
 }
 
+/*
+ * A consumer of the kernel drains its queue pairs before it lets the device go, so it waits for
+ * ever for a completion that the device has lost. The queues of a dead device complete by
+ * soft_flush.c.
+ */
+static void ornic_ib_remove_late(struct work_struct *work)
+{
+	struct ornic_ib_dev *dev = container_of(to_delayed_work(work), struct ornic_ib_dev,
+						remove_late);
+
+	ibdev_warn(&dev->ibdev, "still in use %u s after its removal began, given up\n",
+		   ORNIC_IB_REMOVE_LIMIT / HZ);
+	ornic_device_stuck(dev->odev);
+}
+
 static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
 {
 	struct ornic_dev *odev = ornic_adev_to_odev(adev);
@@ -339,6 +358,7 @@ static int ornic_ib_probe(struct auxiliary_device *adev, const struct auxiliary_
 	xa_init(&dev->qps);
 	xa_init(&dev->cqs);
 	xa_init(&dev->srqs);
+	INIT_DELAYED_WORK(&dev->remove_late, ornic_ib_remove_late);
 	/* let ib_core merge adjacent pages into segments of up to 1 GiB */
 	dma_set_max_seg_size(&odev->pdev->dev, SZ_1G);
 
@@ -360,7 +380,9 @@ static void ornic_ib_remove(struct auxiliary_device *adev)
 	/* ornic_device_event() says why ib_core must not get events from here on */
 	WRITE_ONCE(dev->registered, false);
 	ornic_event_flush(dev->odev);
+	schedule_delayed_work(&dev->remove_late, ORNIC_IB_REMOVE_LIMIT);
 	ib_unregister_device(&dev->ibdev);
+	cancel_delayed_work_sync(&dev->remove_late);
 	ornic_event_unregister(dev->odev, &dev->nb);
 	destroy_workqueue(dev->wq);
 	ornic_ib_stats_free(dev);

@@ -121,6 +121,7 @@ struct ornic_ib_used {
  * @port_event: the last event of the port, 0 before the first; under @port_lock
  * @fatal_event: DEVICE_FATAL was delivered, or waits until @registered; under @port_lock
  * @dead: the device died; soft_flush.c generates completions
+ * @remove_late: gives the device up if its removal takes too long
  * @port_stats: counters of the port
  * @device_stats: counters of the device
  * @qp_stats: counters of a counter set
@@ -143,6 +144,7 @@ struct ornic_ib_dev {
 	unsigned long port_event;
 	bool fatal_event;
 	bool dead;
+	struct delayed_work remove_late;
 	struct ornic_ib_stats port_stats;
 	struct ornic_ib_stats device_stats;
 	struct ornic_ib_stats qp_stats;

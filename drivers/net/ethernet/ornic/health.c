@@ -82,6 +82,12 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	ornic_admin_abort(core);
 }
 
+void ornic_device_stuck(struct ornic_dev *odev)
+{
+	ornic_fatal(odev->core, ORNIC_REASON_EVENTS_LOST);
+}
+EXPORT_SYMBOL_GPL(ornic_device_stuck);
+
 void ornic_device_malformed(struct ornic_dev *odev, const char *what)
 {
 	dev_err_ratelimited(ornic_dma_dev(odev->core), "malformed device output: %s\n", what);
