@@ -303,11 +303,11 @@ static void test_moderated(void **state)
 static void refused(struct fixture *f, const struct ornic_cq_resize_cmd *cmd, uint8_t status,
 		    uint32_t syndrome)
 {
-	uint64_t budget = f->p->f->dev.list_budget;
+	uint64_t budget = f->p->f->dev.lists.left;
 
 	assert_int_equal(resize(f, cmd), status);
 	assert_int_equal(le32toh(f->p->host.cpl.syndrome), syndrome);
-	assert_int_equal(f->p->f->dev.list_budget, budget);
+	assert_int_equal(f->p->f->dev.lists.left, budget);
 	assert_int_equal(f->dev->log, LOG);
 	assert_int_equal(f->dev->rec, f->cq.rec);
 }
@@ -358,7 +358,7 @@ static void test_query(void **state)
 {
 	struct fixture *f = *state;
 	struct ornic_cq_query_rsp q;
-	uint64_t budget = f->p->f->dev.list_budget;
+	uint64_t budget = f->p->f->dev.lists.left;
 
 	post(f, 3, 0);
 	check_polled(f, 0, 3);
@@ -371,7 +371,7 @@ static void test_query(void **state)
 	assert_int_equal(le64toh(q.attr.pages.addr), f->cq.ring);
 	assert_int_equal(le32toh(q.state.producer), 1);
 	assert_int_equal(le32toh(q.state.consumer), 0);
-	assert_int_equal(f->p->f->dev.list_budget, budget);
+	assert_int_equal(f->p->f->dev.lists.left, budget);
 }
 
 /* This CQ does not count room; a ring too small for the unpolled entries cannot be used. */

@@ -561,7 +561,7 @@ static void test_teardown_of_everything(void **state)
 	host_disable(&p->host, ORNIC_REASON_SHUTDOWN);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		assert_int_equal(tables[i]->used, 0);
-	assert_int_equal(dev->list_budget, LIMIT_LIST_ENTRIES);
+	assert_int_equal(dev->lists.left, LIMIT_LIST_ENTRIES);
 	assert_int_equal(dev->features, 0);
 	assert_int_equal(p->f->dm_used, 0);
 	assert_false(dev->port.admin_up);

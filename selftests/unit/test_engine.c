@@ -621,6 +621,7 @@ static void test_turn(void **state)
 {
 	static const struct switch_port_ops ops = { lone_deliver, lone_flush };
 	const uint64_t pages = 3 * PAGELIST_PIECE / sizeof(uint64_t);
+	struct page_lists lists = { .left = pages };
 	struct timer timer = { .fn = lone_send };
 	uint64_t begin;
 
@@ -648,15 +649,19 @@ static void test_turn(void **state)
 	assert_int_equal(lone.flushed, 1);
 	timers_unreserve(&lone.e.timers, 1);
 	/* page lists are freed piece by piece, one per iteration */
-	pagelist_free(pagelist_alloc(pages), pages);
+	lists.queue = &lone.e.unused;
+	pagelist_free(&lists, pagelist_alloc(&lists, pages), pages);
+	assert_int_equal(lists.waiting, pages);
 	assert_int_equal(engine_turn(&lone.e), 0);
 	assert_int_equal(engine_turn(&lone.e), 0);
 	assert_int_equal(engine_turn(&lone.e), -1);
-	pagelist_free(pagelist_alloc(pages), pages);
+	assert_int_equal(lists.left, pages);
+	assert_int_equal(lists.waiting, 0);
+	pagelist_free(&lists, pagelist_alloc(&lists, pages), pages);
 	switch_port_del(lone.a);
 	switch_port_del(lone.b);
 	engine_fini(&lone.e);
-	assert_false(pagelist_reap());
+	assert_int_equal(lists.left, pages);
 }
 
 int main(void)

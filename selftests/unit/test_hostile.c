@@ -222,7 +222,7 @@ static void round_of(struct inproc *p)
 	inproc_bus_master(p, true);
 	host_reset(&p->host, ORNIC_REASON_USER);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS), 0);
-	assert_int_equal(p->f->dev.list_budget, LIMIT_LIST_ENTRIES);
+	assert_int_equal(p->f->dev.lists.left, LIMIT_LIST_ENTRIES);
 	/* Free this round's memory and clear it. */
 	memset(p->host.dma.mem + next, 0, p->host.dma.next - next);
 	p->host.dma.next = next;

@@ -188,7 +188,7 @@ static void test_fast_reg(void **state)
 
 	assert_int_equal(do_wr(t, &t->a, &wr, &cqe), 0);
 	assert_int_equal(cqe.opcode, ORNIC_WC_FAST_REG);
-	assert_int_equal(mr_of(t, key)->list_budget, 2);
+	assert_int_equal(mr_of(t, key)->lists.left, 2);
 	memset(guest_at(&t->a.d->guest, le64toh(wr.reg.list), 16), 0xff, 16);
 	assert_int_equal(peer_writes(t, &t->b, fresh, IOVA, GUEST_PAGE), 0);
 	check(dut_at(t->a.d, t->buf + GUEST_PAGE + 0x100, GUEST_PAGE - 0x100), GUEST_PAGE - 0x100,
@@ -301,7 +301,7 @@ static void test_fast_reg_refused(void **state)
 		}
 		refused(t, wr, cases[i].syndrome);
 		assert_int_equal(mr_of(t, key)->tag, key & 0xff);
-		assert_int_equal(mr_of(t, key)->list_budget, cases[i].what == 15 ? 2 : 4);
+		assert_int_equal(mr_of(t, key)->lists.left, cases[i].what == 15 ? 2 : 4);
 		teardown(state);
 	}
 }
@@ -410,7 +410,7 @@ static void test_invalidate_waits(void **state)
 	conn_expect(&t->a, &t->a.hscq, 1, ORNIC_WC_SEND, 0);
 	conn_expect(&t->a, &t->a.hscq, 2, ORNIC_WC_LOCAL_INV, 0);
 	assert_false(mr_of(t, key)->bound);
-	assert_int_equal(mr_of(t, key)->list_budget, 4);
+	assert_int_equal(mr_of(t, key)->lists.left, 4);
 }
 
 /* ORN-MEM-68: the kinds, the tag, the domain, the queue pair; a repetition is allowed */
@@ -763,7 +763,7 @@ static void test_rights(void **state)
 		assert_null(mr->qp);
 		assert_null(mr->region);
 		assert_int_equal(region->windows, 0);
-		assert_int_equal(mr->list_budget, kind ? 0 : 4);
+		assert_int_equal(mr->lists.left, kind ? 0 : 4);
 	}
 }
 

@@ -205,7 +205,7 @@ static void test_segs_limit(void **state)
 	struct seg seg[8];
 
 	assert_int_equal(umem_load(&mr.mem, dev->gpa, &desc, mr.length, 1ull << 12,
-				   &dev->list_budget), ORNIC_ST_OK);
+				   &dev->lists), ORNIC_ST_OK);
 	assert_int_equal(mr_segs(dev, &mr, 0x7000, mr.length, true, seg, 8, &got), 3);
 	assert_int_equal(got, mr.length);
 	assert_int_equal(seg[1].len, 2 * GUEST_PAGE);
@@ -217,7 +217,7 @@ static void test_segs_limit(void **state)
 	guest_hide(&f->n.guest, page[3]);
 	assert_int_equal(mr_segs(dev, &mr, 0x7000, mr.length, true, seg, 8, &got), -EFAULT);
 	assert_int_equal(mr_segs(dev, &mr, 0x7000, 3 * GUEST_PAGE, true, seg, 8, &got), 2);
-	umem_free(&mr.mem, &dev->list_budget);
+	umem_free(&mr.mem, &dev->lists);
 }
 
 static void test_segs_of_phys_all(void **state)

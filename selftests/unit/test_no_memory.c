@@ -257,6 +257,7 @@ struct tally {
 	uint32_t users[8];
 	uint32_t timers;
 	uint64_t entries;
+	uint64_t memory;
 	uint64_t dm_used;
 };
 
@@ -280,7 +281,8 @@ static struct tally tally(struct fixture *f)
 			raw->rules, ud->memberships, key->iova, dev->mcast.number.used,
 		},
 		.timers = dev->engine->timers.cap,
-		.entries = dev->list_budget,
+		.entries = dev->lists.left + dev->lists.waiting,
+		.memory = dev->account.used - 8 * dev->lists.waiting,
 		.dm_used = fn->dm_used,
 	};
 }
@@ -293,7 +295,7 @@ static void same(struct fixture *f, const struct tally *before, const char *name
 	if (memcmp(before->used, now.used, sizeof(now.used)) ||
 	    memcmp(before->users, now.users, sizeof(now.users)) ||
 	    before->timers != now.timers || before->entries != now.entries ||
-	    before->dm_used != now.dm_used)
+	    before->memory != now.memory || before->dm_used != now.dm_used)
 		fail_msg("%s leaves something: %s", name, why);
 }
 

@@ -146,13 +146,13 @@ static void test_most_eqs(void **state)
 {
 	struct inproc *p = *state;
 	struct ornic_eq_create_cmd eq = good_eq(p);
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	uint32_t n = 2;			/* EQ 0 and EQ 1 exist */
 
 	for (; n < 64; n++, budget--)
 		assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_OK);
 	assert_int_equal(EXEC(p, EQ_CREATE, 0, eq), ORNIC_ST_LIMIT);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	assert_int_equal(DESTROY(p, EQ, 5), ORNIC_ST_OK);
 	/* also one as large as possible */
 	eq.log_entries = 20;
@@ -219,7 +219,7 @@ static void test_pd_limit(void **state)
 static void test_key(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	struct ornic_key_create_cmd good = {
 		.flags = ORNIC_KEY_F_PEER | ORNIC_KEY_F_HUGETLB,
 		.pd = htole32(p->pd),
@@ -260,7 +260,7 @@ static void test_key(void **state)
 	good.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
 	refused_at(p, EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_DMA_ERROR, OFF(key_create_cmd, pages));
 	good.pages = host_contiguous(INPROC_BASE);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
 	key = host_number(&p->host);
@@ -272,7 +272,7 @@ static void test_key(void **state)
 	assert_int_equal(le32toh(q.state), 1);
 	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_BAD_NUMBER);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	good.length = 0;
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, KEY, host_number(&p->host)), ORNIC_ST_OK);
@@ -283,7 +283,7 @@ static void test_blank_keys(void **state)
 {
 	static const uint8_t kinds[] = { ORNIC_KEY_FAST_REG, ORNIC_KEY_MW1, ORNIC_KEY_MW2B };
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 
 	for (uint32_t i = 0; i < 3; i++) {
 		struct ornic_key_create_cmd good = { .kind = kinds[i], .pd = htole32(p->pd) };
@@ -301,16 +301,16 @@ static void test_blank_keys(void **state)
 		       i ? ORNIC_ST_RESERVED : ORNIC_ST_LIMIT);
 		if (!i)
 			REFUSE(p, KEY_CREATE, good, max_pages, 0, ORNIC_ST_BAD_PARAM);
-		assert_int_equal(p->f->dev.list_budget, budget);
+		assert_int_equal(p->f->dev.lists.left, budget);
 		assert_int_equal(EXEC(p, KEY_CREATE, 0, good), ORNIC_ST_OK);
 		key = host_number(&p->host);
-		assert_int_equal(p->f->dev.list_budget, budget - (i ? 0 : 5));
+		assert_int_equal(p->f->dev.lists.left, budget - (i ? 0 : 5));
 		assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_QUERY, key, NULL, 0, &q,
 					   sizeof(q)), 0);
 		assert_int_equal(q.state, 0);
 		assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
 		assert_int_equal(DESTROY(p, KEY, key), ORNIC_ST_OK);
-		assert_int_equal(p->f->dev.list_budget, budget);
+		assert_int_equal(p->f->dev.lists.left, budget);
 		p->f->dev.features = 0;
 		REFUSE(p, KEY_CREATE, good, kind, kinds[i], ORNIC_ST_UNSUPPORTED);
 		p->f->dev.features = INPROC_FEATURES;
@@ -324,14 +324,14 @@ static void test_fast_reg_budget(void **state)
 	struct ornic_key_create_cmd cmd = {
 		.kind = ORNIC_KEY_FAST_REG, .pd = htole32(p->pd), .max_pages = htole32(8),
 	};
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 
-	p->f->dev.list_budget = 96;
-	while (p->f->dev.list_budget)
+	p->f->dev.lists.left = 96;
+	while (p->f->dev.lists.left)
 		assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_OK);
-	p->f->dev.list_budget = 7;
+	p->f->dev.lists.left = 7;
 	assert_int_equal(EXEC(p, KEY_CREATE, 0, cmd), ORNIC_ST_NO_RESOURCE);
-	p->f->dev.list_budget = budget - 96;
+	p->f->dev.lists.left = budget - 96;
 }
 
 /* ORN-MEM-67: a region is in use until the windows that are bound to it are destroyed. */
@@ -406,7 +406,7 @@ static void test_phys_all(void **state)
 static void test_cq(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	struct ornic_cq_create_cmd good = {
 		.log_entries = 4,
 		.eq = htole32(1),
@@ -432,7 +432,7 @@ static void test_cq(void **state)
 	good.pages.addr = htole64(INPROC_BASE + INPROC_BYTES);
 	refused_at(p, EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_DMA_ERROR, OFF(cq_create_cmd, pages));
 	good.pages.addr = htole64(INPROC_BASE);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	assert_int_equal(EXEC(p, CQ_CREATE, 0, good), ORNIC_ST_OK);
 	n = host_number(&p->host);
 	mod.mod_count = htole16(4);
@@ -456,7 +456,7 @@ static void test_cq(void **state)
 	assert_int_equal(q.state.state, 0);
 	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, CQ, n), ORNIC_ST_BAD_NUMBER);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	/* the largest legal values, and of two errors the first one */
 	good.log_entries = 22;
 	good.pages = many_pages(p, 256ull << 20);
@@ -651,7 +651,7 @@ static void test_read_only_rings(void **state)
 static void test_qp(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	struct ornic_qp_create_cmd good, one_ring;
 	struct host_qp qp;
 	struct qp *made;
@@ -688,7 +688,7 @@ static void test_qp(void **state)
 	REFUSE(p, QP_CREATE, good, sq_record, htole64(INPROC_BASE + 32), ORNIC_ST_BAD_PARAM);
 	REFUSE(p, QP_CREATE, good, rq_record, 0, ORNIC_ST_DMA_ERROR);
 	REFUSE(p, QP_CREATE, good, rq_pages.offset, htole32(64), ORNIC_ST_BAD_PARAM);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	assert_int_equal(p->f->dev.qps.used, 0);
 
 	good.flags = htole32(ORNIC_QP_F_SIG_ALL | ORNIC_QP_F_PRIVILEGED);
@@ -704,7 +704,7 @@ static void test_qp(void **state)
 	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, QP, n), ORNIC_ST_BAD_NUMBER);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	/* The limits of work requests also hold for an absent queue; its stride is ignored. */
 	one_ring = good;
 	one_ring.rq_log = ORNIC_NO_RING;
@@ -725,7 +725,7 @@ static void test_qp(void **state)
 static void test_srq(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	struct ornic_srq_modify_cmd mod = { .mask = htole32(ORNIC_SRQM_LIMIT), .limit = htole32(5) };
 	struct ornic_srq_create_cmd good = inproc_srq(p);
 	struct ornic_rec *rec = dma_at(&p->host.dma, le64toh(good.record));
@@ -752,7 +752,7 @@ static void test_srq(void **state)
 	good.stride = 5;
 	REFUSE(p, SRQ_CREATE, good, pages.offset, htole32(32), ORNIC_ST_BAD_PARAM);
 	good.stride = 6;
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	assert_int_equal(p->f->dev.srqs.used, 0);
 
 	good.flags = ORNIC_SRQ_F_PRIVILEGED;
@@ -788,7 +788,7 @@ static void test_srq(void **state)
 	assert_int_equal(DESTROY(p, PD, p->pd), ORNIC_ST_BUSY);
 	assert_int_equal(DESTROY(p, SRQ, n), ORNIC_ST_OK);
 	assert_int_equal(DESTROY(p, SRQ, n), ORNIC_ST_BAD_NUMBER);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 }
 
 /* ORN-SRQ-12, ORN-SRQ-14, ORN-DB-1 */
@@ -992,7 +992,7 @@ static void test_needs(void **state)
 static void full(struct inproc *p, struct table *t, uint16_t opcode, const void *cmd, uint16_t len)
 {
 	struct device *dev = &p->f->dev;
-	uint64_t budget = dev->list_budget, dm_used = p->f->dm_used;
+	uint64_t budget = dev->lists.left, dm_used = p->f->dm_used;
 	struct pd *pd = table_get(&dev->pds, p->pd);
 	uint32_t users = pd->users;
 	struct table kept = *t;
@@ -1000,7 +1000,7 @@ static void full(struct inproc *p, struct table *t, uint16_t opcode, const void 
 	table_init(t, 1, 0);
 	assert_int_equal(exec(p, opcode, 0, cmd, len), ORNIC_ST_LIMIT);
 	*t = kept;
-	assert_int_equal(dev->list_budget, budget);
+	assert_int_equal(dev->lists.left, budget);
 	assert_int_equal(p->f->dm_used, dm_used);
 	assert_int_equal(pd->users, users);
 }

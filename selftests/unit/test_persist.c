@@ -518,7 +518,7 @@ static void test_create(void **state)
 	refused(p, INPROC_BASE, 4096);
 	if (fd < 0)
 		skip();
-	budget = p->f->dev.list_budget;
+	budget = p->f->dev.lists.left;
 	file = gpa_durable(p->ep.gpa, DISK, BYTES, &(uint64_t) { 0 });
 	refs = file->refs;
 	assert_int_equal(create(p, DISK, BYTES, RIGHTS), ORNIC_ST_OK);
@@ -527,7 +527,7 @@ static void test_create(void **state)
 				   NULL, 0), ORNIC_ST_OK);
 	assert_int_equal(file->refs, refs);
 	assert_int_equal(create(p, 0, 0, RIGHTS), ORNIC_ST_OK);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 	refused(p, DISK + 4096, BYTES);			/* two files */
 	refused(p, DISK + BYTES, BYTES + 1);		/* the end of one */
 	refused(p, DISK - 4096, 8192);

@@ -78,7 +78,7 @@ static struct ornic_key_modify_cmd move_to(uint64_t iova, uint64_t at, uint64_t 
 static void test_translation(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	uint32_t key = region(p, RW);
 	struct ornic_key_modify_cmd m = move_to(0x5000, INPROC_BASE + 0x4000, 0x1000);
 	struct ornic_key_create_cmd want = m.attr;
@@ -105,23 +105,23 @@ static void test_translation(void **state)
 	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
 	assert_int_equal(find(p, p->pd, key, IOVA + 8191, RW), 8191);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left, budget);
 }
 
 /* Memory of another device is removed even without any free resource (ORN-MEM-46) */
 static void test_taken_away(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left;
 	uint32_t key = region(p, RW);
 	struct ornic_key_modify_cmd m = move_to(0, 0, 0);
 
 	m.attr.flags = ORNIC_KEY_F_PEER;
-	p->f->dev.list_budget = 0;
+	p->f->dev.lists.left = 0;
 	assert_int_equal(modify(p, key, &m), ORNIC_ST_OK);
 	assert_int_equal(find(p, p->pd, key, IOVA, RW), -1);
 	assert_int_equal(find(p, p->pd, key, 0, 0), -1);
-	p->f->dev.list_budget = budget;
+	p->f->dev.lists.left = budget;
 	assert_int_not_equal(region(p, RW) >> 8, key >> 8);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY, key, NULL, 0, NULL, 0), 0);
 }
@@ -192,14 +192,14 @@ static struct mr *mr_of(struct inproc *p, uint32_t key)
 /* A command with one field wrong is rejected because of that field, and changes nothing. */
 #define REFUSE(p, key, good, member, val, status) do {				\
 	struct ornic_key_modify_cmd bad_ = (good);				\
-	uint64_t budget_ = (p)->f->dev.list_budget;				\
+	uint64_t budget_ = (p)->f->dev.lists.left;				\
 										\
 	bad_.member = (val);							\
 	assert_int_equal(modify(p, key, &bad_), status);			\
 	assert_int_equal(le32toh((p)->host.cpl.syndrome), ORNIC_SYN_FIELD |	\
 			 offsetof(struct ornic_key_modify_cmd, member));	\
 	assert_int_equal(find(p, (p)->pd, key, IOVA + 4096, RW), 4096);		\
-	assert_int_equal((p)->f->dev.list_budget, budget_);			\
+	assert_int_equal((p)->f->dev.lists.left, budget_);			\
 } while (0)
 
 /* ORN-MEM-41, ORN-MEM-42, ORN-ADM-16: rejected, and unchanged */

@@ -92,7 +92,7 @@ static void tear_down(struct shared *s)
 		conn_fini(&s->b[i]);
 	}
 	table_del(&s->w.dut[1].dev.srqs, s->srq.number);
-	umem_free(&s->srq.wq.mem, &s->w.dut[1].dev.list_budget);
+	umem_free(&s->srq.wq.mem, &s->w.dut[1].dev.lists);
 	world_fini(&s->w);
 }
 
@@ -425,7 +425,7 @@ static void test_entry_crosses_pages(void **state)
 	desc = guest_list(&d->guest, 1, 12, page, 3);
 	desc.offset = htole32(AT);
 	assert_int_equal(umem_load(&wq.mem, d->dev.gpa, &desc, ENTRIES * BYTES, 1 << 12,
-				   &d->dev.list_budget), ORNIC_ST_OK);
+				   &d->dev.lists), ORNIC_ST_OK);
 	for (uint32_t i = 0, at = AT; i < ENTRIES * BYTES; i++, at++)
 		*dut_at(d, page[at / GUEST_PAGE] + at % GUEST_PAGE, 1) = i * 7 + i / BYTES;
 	publish(s, ENTRIES);
@@ -447,7 +447,7 @@ static void test_entry_crosses_pages(void **state)
 	publish(s, 3);
 	wq.cons = 3;		/* nothing to copy, so it does not matter that the entry is gone */
 	assert_int_equal(wq_copy(&d->dev, &wq, bytes, BYTES), 0);
-	umem_free(&wq.mem, &d->dev.list_budget);
+	umem_free(&wq.mem, &d->dev.lists);
 	publish(s, 0);
 	tear_down(s);
 }

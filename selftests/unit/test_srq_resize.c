@@ -172,11 +172,11 @@ static void resize_to(struct fixture *f, uint8_t log)
 static void refused(struct fixture *f, const struct ornic_srq_resize_cmd *cmd, uint8_t status,
 		    uint32_t syndrome)
 {
-	uint64_t budget = f->p->f->dev.list_budget;
+	uint64_t budget = f->p->f->dev.lists.left;
 
 	assert_int_equal(resize(f, cmd), status);
 	assert_int_equal(le32toh(f->p->host.cpl.syndrome), syndrome);
-	assert_int_equal(f->p->f->dev.list_budget, budget);
+	assert_int_equal(f->p->f->dev.lists.left, budget);
 }
 
 static uint32_t limit_events(struct fixture *f)
@@ -417,7 +417,7 @@ static void test_query(void **state)
 {
 	struct fixture *f = *state;
 	struct ornic_srq_query_rsp q;
-	uint64_t budget = f->p->f->dev.list_budget;
+	uint64_t budget = f->p->f->dev.lists.left;
 
 	post(f, 5);
 	take(f, 2);
@@ -430,7 +430,7 @@ static void test_query(void **state)
 	assert_int_equal(le32toh(q.state.producer), 5);
 	assert_int_equal(le32toh(q.state.consumer), 2);
 	assert_int_equal(q.state.state, 0);
-	assert_int_equal(f->p->f->dev.list_budget, budget);
+	assert_int_equal(f->p->f->dev.lists.left, budget);
 	assert_int_equal(host_exec(&f->p->host, ORNIC_OP_SRQ_DESTROY, f->number, NULL, 0, NULL, 0),
 			 0);
 }

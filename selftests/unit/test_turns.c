@@ -135,28 +135,86 @@ static void test_event(void **state)
 	lists_close(&l);
 }
 
-/* Its memory is freed in pieces as well; the entries may be reused at once. */
+/* Its memory is freed in pieces as well, and counts as used until then. */
 static void test_destroy(void **state)
 {
 	struct inproc *p = *state;
-	uint64_t budget = p->f->dev.list_budget;
+	uint64_t budget = p->f->dev.lists.left, used = p->f->dev.account.used;
 	struct ornic_key_create_cmd cmd = huge(p);
 	struct lists l = lists_open(p);
 	uint32_t pieces = 1;
 
-	while (pagelist_reap())
+	while (pagelist_reap(&p->engine.unused))
 		;
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
 			 ORNIC_ST_OK);
-	assert_int_equal(budget - p->f->dev.list_budget, PAGES);
+	assert_int_equal(budget - p->f->dev.lists.left, PAGES);
 	submit(p, ORNIC_OP_KEY_DESTROY, host_number(&p->host), NULL, 0);
 	function_work(p->f);
 	assert_true(completed(p));
-	assert_int_equal(p->f->dev.list_budget, budget);
-	while (!engine_turn(&p->engine))
+	assert_int_equal(p->f->dev.lists.waiting, PAGES);
+	assert_int_equal(p->f->dev.lists.left, budget - PAGES);
+	while (!engine_turn(&p->engine)) {
 		pieces++;
+		assert_int_equal(p->f->dev.lists.left + p->f->dev.lists.waiting, budget);
+	}
+	assert_int_equal(p->f->dev.lists.left, budget);
+	assert_int_equal(p->f->dev.account.used, used);
 	assert_int_equal(pieces, (PAGES * 8 + PAGELIST_PIECE - 1) / PAGELIST_PIECE);
 	lists_close(&l);
+}
+
+/*
+ * A host that registers and deregisters faster than memory is freed waits for it. The memory that it
+ * makes the daemon use never exceeds its budget, also if the device rejects the lists.
+ */
+static void test_faster_than_freed(void **state)
+{
+	struct inproc *p = *state;
+	struct page_lists *lists = &p->f->dev.lists;
+	struct ornic_key_create_cmd cmd = huge(p);
+	struct lists l = lists_open(p);
+	uint64_t budget = lists->left;
+	uint32_t waited = 0;
+
+	lists->left = PAGES + 10;
+	for (int i = 0; i < 20; i++) {
+		bool bad = i % 2;
+
+		l.mem[PAGES / ORNIC_PAGES_LEAF_ENTRIES] = htole64(bad ? 8 : l.mem[0]);
+		submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
+		while (!completed(p)) {
+			waited += lists->waiting != 0;
+			assert_in_range(lists->left + lists->waiting, 0, PAGES + 10);
+			inproc_turn(p);
+		}
+		assert_int_equal(host_complete(&p->host), bad ? ORNIC_ST_BAD_PARAM : ORNIC_ST_OK);
+		if (!bad)
+			assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_DESTROY,
+						   host_number(&p->host), NULL, 0, NULL, 0),
+					 ORNIC_ST_OK);
+	}
+	assert_in_range(waited, 19, UINT32_MAX);
+	/* More than there is: rejected once nothing waits */
+	lists->left -= 10;
+	cmd.length = htole64(LENGTH + 4096);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_NO_RESOURCE);
+	assert_int_equal(lists->waiting, 0);
+	lists->left += budget - PAGES;
+	lists_close(&l);
+}
+
+/* A misaligned list is rejected before memory is allocated for it. */
+static void test_misaligned(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_key_create_cmd cmd = huge(p);
+
+	cmd.pages.addr = htole64(LISTS + 8);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_BAD_PARAM);
+	assert_int_equal(p->f->dev.lists.waiting, 0);
 }
 
 /* A reset in the middle: no state is left, and the next driver is served. */
@@ -175,7 +233,9 @@ static void test_reset(void **state)
 	function_work(p->f);
 	assert_int_equal(p->f->progress.load.done, 2 * PROGRESS_WORK);
 	host_reset(&p->host, ORNIC_REASON_USER);
-	assert_int_equal(p->f->dev.list_budget, LIMIT_LIST_ENTRIES);
+	while (!engine_turn(&p->engine))
+		;
+	assert_int_equal(p->f->dev.lists.left, LIMIT_LIST_ENTRIES);
 	assert_int_equal(host_enable(&p->host), 0);
 	assert_int_equal(host_exec(&p->host, ORNIC_OP_NOP, 0, NULL, 0, NULL, 0), ORNIC_ST_OK);
 	lists_close(&l);
@@ -192,7 +252,7 @@ static void test_list_changes(void **state)
 
 		inproc_setup_ready(state);
 		p = *state;
-		budget = p->f->dev.list_budget;
+		budget = p->f->dev.lists.left;
 		l = lists_open(p);
 		cmd = huge(p);
 		submit(p, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd));
@@ -204,7 +264,7 @@ static void test_list_changes(void **state)
 			assert_int_equal(gpa_unmap(p->ep.gpa, LISTS, LISTS_BYTES), 0);
 		assert_int_equal(host_complete(&p->host),
 				 bad ? ORNIC_ST_BAD_PARAM : ORNIC_ST_DMA_ERROR);
-		assert_int_equal(p->f->dev.list_budget, budget);
+		assert_int_equal(p->f->dev.lists.left + p->f->dev.lists.waiting, budget);
 		lists_close(&l);
 		inproc_teardown(state);
 	}
@@ -224,14 +284,14 @@ static void test_window_meanwhile(void **state)
 
 	assert_int_equal(host_key_create(&p->host, p->pd, INPROC_BASE, 4096, 0, &key), 0);
 	mr = table_get(&p->f->dev.keys, key >> ORNIC_KEY_TAG_BITS);
-	budget = p->f->dev.list_budget;
+	budget = p->f->dev.lists.left;
 	submit(p, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m));
 	function_work(p->f);
 	assert_int_equal(mr->length, 4096);	/* ORN-MEM-4: as it was */
 	mr->windows = 1;
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_BUSY);
 	assert_int_equal(mr->length, 4096);
-	assert_int_equal(p->f->dev.list_budget, budget);
+	assert_int_equal(p->f->dev.lists.left + p->f->dev.lists.waiting, budget);
 	mr->windows = 0;
 	submit(p, ORNIC_OP_KEY_MODIFY, key, &m, sizeof(m));
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
@@ -391,7 +451,8 @@ int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_create), T(test_event), T(test_destroy), T(test_reset),
+		T(test_create), T(test_event), T(test_destroy), T(test_faster_than_freed),
+		T(test_misaligned), T(test_reset),
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_ring_all),

@@ -20,7 +20,7 @@
 
 struct fixture {
 	struct guest guest;
-	uint64_t budget;
+	struct page_lists budget;
 	struct umem m;
 };
 
@@ -29,7 +29,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	guest_init(&f->guest);
-	f->budget = BUDGET;
+	f->budget.left = BUDGET;
 	*state = f;
 	return 0;
 }
@@ -39,7 +39,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	umem_free(&f->m, &f->budget);
-	assert_int_equal(f->budget, BUDGET);
+	assert_int_equal(f->budget.left, BUDGET);
 	guest_fini(&f->guest);
 	free(f);
 	return 0;
@@ -84,7 +84,7 @@ static void test_contiguous(void **state)
 
 	desc.offset = htole32(128);
 	assert_int_equal(load(f, desc, 7 * GUEST_PAGE), ORNIC_ST_OK);
-	assert_int_equal(f->budget, BUDGET - 1);
+	assert_int_equal(f->budget.left, BUDGET - 1);
 	assert_int_equal(umem_span(&f->m, 0, 7 * GUEST_PAGE, true, &ptr), 7 * GUEST_PAGE);
 	assert_ptr_equal(ptr, guest_at(&f->guest, addr + 128, 1));
 	assert_int_equal(umem_span(&f->m, 7 * GUEST_PAGE - 1, 1, true, &ptr), 1);
@@ -116,7 +116,7 @@ static void test_level2(void **state)
 	scattered(f, page, N);
 	assert_int_equal(load(f, guest_list(&f->guest, 2, 12, page, N), N * GUEST_PAGE - 5),
 			 ORNIC_ST_OK);
-	assert_int_equal(f->budget, BUDGET - N);
+	assert_int_equal(f->budget.left, BUDGET - N);
 	check_pages(f, page, N * GUEST_PAGE - 5);
 }
 
@@ -194,7 +194,7 @@ static void refused(struct fixture *f, struct ornic_pages desc, uint64_t bytes, 
 {
 	assert_int_equal(load(f, desc, bytes), status);
 	assert_null(f->m.page);
-	assert_int_equal(f->budget, BUDGET);
+	assert_int_equal(f->budget.left, BUDGET);
 }
 
 /* ORN-MEM-10 */
@@ -260,19 +260,20 @@ static void test_overflow_refused(void **state)
 static void test_budget(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t page[3], budget = 2;
+	struct page_lists budget = { .left = 2 };
+	uint64_t page[3];
 	struct ornic_pages desc;
 
 	scattered(f, page, 3);
 	desc = guest_list(&f->guest, 1, 12, page, 3);
 	assert_int_equal(umem_load(&f->m, f->guest.gpa, &desc, 2 * GUEST_PAGE + 1, SIZES, &budget),
 			 ORNIC_ST_NO_RESOURCE);
-	assert_int_equal(budget, 2);
+	assert_int_equal(budget.left, 2);
 	assert_int_equal(umem_load(&f->m, f->guest.gpa, &desc, 2 * GUEST_PAGE, SIZES, &budget),
 			 ORNIC_ST_OK);
-	assert_int_equal(budget, 0);
+	assert_int_equal(budget.left, 0);
 	umem_free(&f->m, &budget);
-	assert_int_equal(budget, 2);
+	assert_int_equal(budget.left, 2);
 }
 
 /* ORN-MEM-10 */
@@ -368,7 +369,7 @@ static void test_steps(void **state)
 
 		assert_int_equal(umem_begin(&l, f->guest.gpa, &desc, N * GUEST_PAGE, SIZES,
 					    &f->budget), ORNIC_ST_OK);
-		assert_int_equal(f->budget, BUDGET - N);
+		assert_int_equal(f->budget.left, BUDGET - N);
 		assert_int_equal(umem_step(&l, &work), UMEM_MORE);
 		assert_int_equal(l.done, 0);
 		for (uint64_t done = step; done < N; done += step) {
@@ -383,9 +384,9 @@ static void test_steps(void **state)
 		assert_int_equal(work, (step - N % step) % step);
 		assert_memory_equal(l.mem.page, page, sizeof(page));
 		umem_free(&l.mem, &f->budget);
-		assert_int_equal(f->budget, BUDGET);
+		assert_int_equal(f->budget.left, BUDGET);
 		umem_free(&l.mem, &f->budget);
-		assert_int_equal(f->budget, BUDGET);
+		assert_int_equal(f->budget.left, BUDGET);
 	}
 }
 
@@ -441,40 +442,50 @@ static bool is_mapped(const uint64_t *at)
 	return !mincore((void *)((uintptr_t)at & ~(GUEST_PAGE - 1)), 1, &resident);
 }
 
-/* ORN-SEC-14: a large list is freed in pieces, the last one first; a small one is freed at once. */
+/* ORN-SEC-14: a large list is freed in pieces, the first one first; a small one is freed at once. */
 static void test_large_lists(void **state)
 {
-	const uint64_t piece = PAGELIST_PIECE / sizeof(uint64_t);
+	const uint64_t piece = PAGELIST_PIECE / sizeof(uint64_t), budget = 10 * piece;
+	struct pagelist_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+	struct page_lists lists = { .left = budget, .queue = &queue };
 	uint64_t *small, *list[2];
 
 	(void)state;
-	assert_false(pagelist_reap());
-	assert_null(pagelist_alloc(UINT64_MAX));
-	pagelist_free(NULL, 5 * piece);
-	small = pagelist_alloc(piece);
+	assert_false(pagelist_reap(&queue));
+	assert_null(pagelist_alloc(&lists, UINT64_MAX));
+	assert_null(pagelist_alloc(&lists, budget + 1));
+	pagelist_free(&lists, NULL, 5 * piece);
+	small = pagelist_alloc(&lists, piece);
 	memset(small, 1, PAGELIST_PIECE);
-	pagelist_free(small, piece);
-	assert_false(pagelist_reap());
-	list[0] = pagelist_alloc(3 * piece + 1);
-	list[1] = pagelist_alloc(2 * piece);
+	pagelist_free(&lists, small, piece);
+	assert_int_equal(lists.left, budget);
+	assert_false(pagelist_reap(&queue));
+	list[0] = pagelist_alloc(&lists, 3 * piece + 1);
+	list[1] = pagelist_alloc(&lists, 2 * piece);
 	list[0][3 * piece] = 1;
 	list[1][2 * piece - 1] = 1;
-	for (int i = 1; i >= 0; i--)
-		pagelist_free(list[i], i ? 2 * piece : 3 * piece + 1);
+	pagelist_free(&lists, list[0], 3 * piece + 1);
+	pagelist_free(&lists, list[1], 2 * piece);
+	assert_int_equal(lists.left, budget - 5 * piece - 1);
+	assert_int_equal(lists.waiting, 5 * piece + 1);
 	for (uint64_t left = 3; left; left--) {
-		assert_true(pagelist_reap());
+		assert_true(pagelist_reap(&queue));
 		assert_true(is_mapped(list[0] + left * piece - 1));
 		assert_false(is_mapped(list[0] + left * piece));
+		assert_int_equal(lists.waiting, (2 + left) * piece);
 	}
-	assert_true(pagelist_reap());
+	assert_true(pagelist_reap(&queue));
 	assert_false(is_mapped(list[0]));
 	assert_true(is_mapped(list[1] + 2 * piece - 1));
-	assert_true(pagelist_reap());
+	assert_true(pagelist_reap(&queue));
 	assert_true(is_mapped(list[1] + piece - 1));
 	assert_false(is_mapped(list[1] + piece));
-	assert_false(pagelist_reap());
+	pagelist_disown(&lists);
+	assert_int_equal(lists.left, budget);
+	assert_int_equal(lists.waiting, 0);
+	assert_false(pagelist_reap(&queue));
 	assert_false(is_mapped(list[1]));
-	assert_false(pagelist_reap());
+	assert_int_equal(lists.left, budget);
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)

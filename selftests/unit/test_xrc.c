@@ -101,7 +101,7 @@ static int teardown(void **state)
 	conn_fini(&x->tgt);
 	for (int i = 0; i < 2; i++) {
 		table_del(&x->w.dut[1].dev.srqs, x->srq[i].number);
-		umem_free(&x->srq[i].wq.mem, &x->w.dut[1].dev.list_budget);
+		umem_free(&x->srq[i].wq.mem, &x->w.dut[1].dev.lists);
 	}
 	world_fini(&x->w);
 	free(x);

@@ -356,7 +356,7 @@ void rig_stop(void)
 		struct rig_station *s = &rig.s[i];
 
 		endpoint_detach(&s->ep);
-		CHECK(s->f->dev.list_budget == LIMIT_LIST_ENTRIES);
+		CHECK(s->f->dev.lists.left == LIMIT_LIST_ENTRIES);
 		endpoint_destroy(&s->ep);
 		function_free(s->f);
 		memory[i] = s->host.dma;

@@ -61,7 +61,7 @@ void nic_init(struct nic *n, struct engine *e, const uint8_t mac[6])
 	dev->arg = n;
 	dev->name = "nic";
 	dev->running = true;
-	dev->list_budget = BUDGET;
+	dev->lists.left = BUDGET;
 	dev->features = 1ull << ORNIC_F_TX_CSUM | 1ull << ORNIC_F_RX_CSUM;
 	table_init(&dev->pds, 1, 100);
 	table_init(&dev->keys, 1, 1000);
@@ -85,8 +85,8 @@ static void qps_free(struct nic *n)
 
 	for (uint32_t i = 0; (qp = table_next(&n->dev.qps, &i)); i++) {
 		qp_fini(qp);
-		umem_free(&qp->sq.mem, &n->dev.list_budget);
-		umem_free(&qp->rq.mem, &n->dev.list_budget);
+		umem_free(&qp->sq.mem, &n->dev.lists);
+		umem_free(&qp->rq.mem, &n->dev.lists);
 		free(qp);
 	}
 }
@@ -94,7 +94,7 @@ static void qps_free(struct nic *n)
 void nic_cq_del(struct nic *n, struct nic_cq *cq)
 {
 	cq_fini(&cq->cq);
-	umem_free(&cq->cq.mem, &n->dev.list_budget);
+	umem_free(&cq->cq.mem, &n->dev.lists);
 	table_del(&n->dev.cqs, cq->cq.number);
 	free(cq);
 }
@@ -109,16 +109,16 @@ void nic_fini(struct nic *n)
 		nic_cq_del(n, obj);
 	for (uint32_t i = 0; (obj = table_next(&dev->eqs, &i)); i++) {
 		eq_fini(obj);
-		umem_free(&((struct eq *)obj)->mem, &dev->list_budget);
+		umem_free(&((struct eq *)obj)->mem, &dev->lists);
 		free(obj);
 	}
 	for (uint32_t i = 0; (obj = table_next(&dev->keys, &i)); i++) {
-		umem_free(&((struct mr *)obj)->mem, &dev->list_budget);
+		umem_free(&((struct mr *)obj)->mem, &dev->lists);
 		free(obj);
 	}
 	assert_true(TAILQ_EMPTY(&dev->look));
 	assert_true(TAILQ_EMPTY(&dev->eq_look));
-	assert_int_equal(dev->list_budget, BUDGET);
+	assert_int_equal(dev->lists.left, BUDGET);
 	link_detach(dev);
 	engine_del_device(dev->engine, dev);
 	table_fini(&dev->pds);
@@ -143,7 +143,7 @@ static void ring_new(struct nic *n, struct host_ring *r, uint8_t log, uint8_t st
 	r->log = log;
 	desc = guest_contiguous(r->ring);
 	assert_int_equal(umem_load(mem, n->guest.gpa, &desc, bytes, PAGE_SIZES,
-				   &n->dev.list_budget), ORNIC_ST_OK);
+				   &n->dev.lists), ORNIC_ST_OK);
 	nic_rec(n, r)->notify = htole32(ORNIC_NOTIFY_ALWAYS);
 }
 
@@ -235,7 +235,7 @@ uint32_t nic_region_pages(struct nic *n, uint32_t pd, uint32_t access,
 
 	assert_non_null(mr);
 	assert_int_equal(umem_load(&mr->mem, n->guest.gpa, pages, len, PAGE_SIZES,
-				   &n->dev.list_budget), ORNIC_ST_OK);
+				   &n->dev.lists), ORNIC_ST_OK);
 	mr->kind = ORNIC_KEY_REGION;
 	mr->pd = pd;
 	mr->access = access;

@@ -86,7 +86,7 @@ static void ring_memory(struct dut *d, struct umem *m, struct hostq *h, uint64_t
 	desc = guest_list(&d->guest, 1, 12, page, n);
 	desc.offset = htole32(offset);
 	assert_int_equal(umem_load(m, d->guest.gpa, &desc, bytes, PAGE_SIZES,
-				   &d->dev.list_budget), ORNIC_ST_OK);
+				   &d->dev.lists), ORNIC_ST_OK);
 	h->ring = at + offset;
 	h->rec = guest_alloc(&d->guest, sizeof(struct ornic_rec), 64);
 	((struct ornic_rec *)guest_at(&d->guest, h->rec, 64))->notify =
@@ -124,7 +124,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	dev->name = names[id - 1];
 	dev->running = true;
 	dev->features = ORNIC_FEATURE(FLUSH_GLOBAL) | ORNIC_FEATURE(ATOMIC_WRITE);
-	dev->list_budget = 1u << 20;
+	dev->lists.left = 1u << 20;
 	table_init(&dev->pds, 1, 16);
 	table_init(&dev->keys, 1, 4096);
 	table_init(&dev->cqs, 1, 4096);
@@ -152,11 +152,11 @@ static void dut_fini(struct dut *d)
 	for (uint32_t i = 0; (mr = table_next(&dev->keys, &i)); i++)
 		memop_unbind(mr);
 	for (uint32_t i = 0; (mr = table_next(&dev->keys, &i)); i++) {
-		umem_free(&mr->mem, &dev->list_budget);
+		umem_free(&mr->mem, &dev->lists);
 		free(mr);
 	}
 	eq_fini(&d->eq);
-	umem_free(&d->eq.mem, &dev->list_budget);
+	umem_free(&d->eq.mem, &dev->lists);
 	link_detach(dev);
 	engine_del_device(dev->engine, dev);
 	table_fini(&dev->pds);
@@ -265,7 +265,7 @@ uint32_t dut_key(struct dut *d, struct pd *pd, uint64_t addr, uint64_t len, uint
 	mr->iova = addr;
 	mr->length = len;
 	assert_int_equal(umem_load(&mr->mem, d->guest.gpa, &desc, len, PAGE_SIZES,
-				   &d->dev.list_budget), ORNIC_ST_OK);
+				   &d->dev.lists), ORNIC_ST_OK);
 	return key_add(d, mr);
 }
 
@@ -276,7 +276,7 @@ uint32_t dut_blank(struct dut *d, struct pd *pd, uint8_t kind, uint32_t pages)
 	assert_non_null(mr);
 	mr->kind = kind;
 	mr->pd = pd ? pd->number : d->pd.number;
-	mr->list_budget = pages;
+	mr->lists.left = pages;
 	return key_add(d, mr);
 }
 
@@ -371,10 +371,10 @@ void conn_fini(struct conn *c)
 	table_del(&dev->qps, c->qp.handle);
 	table_del(&dev->cqs, c->scq.number);
 	table_del(&dev->cqs, c->rcq.number);
-	umem_free(&c->qp.sq.mem, &dev->list_budget);
-	umem_free(&c->qp.rq.mem, &dev->list_budget);
-	umem_free(&c->scq.mem, &dev->list_budget);
-	umem_free(&c->rcq.mem, &dev->list_budget);
+	umem_free(&c->qp.sq.mem, &dev->lists);
+	umem_free(&c->qp.rq.mem, &dev->lists);
+	umem_free(&c->scq.mem, &dev->lists);
+	umem_free(&c->rcq.mem, &dev->lists);
 }
 
 void conn_path(struct conn *c, const uint8_t mac[6], const uint8_t gid[16])

@@ -157,13 +157,13 @@ uint8_t command_ring(struct command *c, const struct ornic_pages *field, uint8_t
 	    le32toh(field->offset) % (1u << stride))
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &field->offset);
 	st = umem_load(mem, c->dev->gpa, field, 1ull << (log + stride), LIMIT_PAGE_SIZES,
-		       &c->dev->list_budget);
+		       &c->dev->lists);
 	if (st)
 		return command_reject(c, st, field);
 	progress_charge(c->f, mem->npages);
 	if (ring_reachable(mem, write))
 		return ORNIC_ST_OK;
-	umem_free(mem, &c->dev->list_budget);
+	umem_free(mem, &c->dev->lists);
 	return command_reject(c, ORNIC_ST_DMA_ERROR, field);
 }
 

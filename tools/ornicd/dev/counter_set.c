@@ -49,12 +49,12 @@ uint8_t cmd_counter_create(struct command *c)
 
 	if (!sets_accepted(c->dev))
 		return ORNIC_ST_UNSUPPORTED;
-	set = calloc(1, sizeof(*set));
+	set = account_alloc(&c->dev->account, sizeof(*set));
 	if (!set)
 		return ORNIC_ST_NO_RESOURCE;
 	st = command_number(c, &c->dev->sets, set);
 	if (st)
-		free(set);
+		account_free(&c->dev->account, set, sizeof(*set));
 	else
 		set->number = c->number;
 	return st;
@@ -67,7 +67,7 @@ void counter_set_release(struct device *dev, uint32_t number, void *obj)
 	for (uint32_t i = 0; i < CNT_COUNT; i++)
 		dev->past[i] += set->cnt[i];
 	table_del(&dev->sets, number);
-	free(set);
+	account_free(&dev->account, set, sizeof(*set));
 }
 
 uint8_t cmd_counter_destroy(struct command *c)

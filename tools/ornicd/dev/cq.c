@@ -91,7 +91,7 @@ static uint8_t cq_setup(struct command *c, const struct ornic_cq_create_cmd *in,
 		return ORNIC_ST_OK;
 	table_del(&c->dev->cqs, cq->number);
 free_mem:
-	umem_free(&cq->mem, &c->dev->list_budget);
+	umem_free(&cq->mem, &c->dev->lists);
 	return st;
 }
 
@@ -103,12 +103,12 @@ uint8_t cmd_cq_create(struct command *c)
 
 	if (st)
 		return st;
-	cq = calloc(1, sizeof(*cq));
+	cq = account_alloc(&c->dev->account, sizeof(*cq));
 	if (!cq)
 		return ORNIC_ST_NO_RESOURCE;
 	st = cq_setup(c, in, cq);
 	if (st)
-		free(cq);
+		account_free(&c->dev->account, cq, sizeof(*cq));
 	return st;
 }
 
@@ -185,7 +185,7 @@ uint8_t cmd_cq_resize(struct command *c)
 	if (st)
 		return st;
 	st = cq_resize(cq, &to, out);
-	umem_free(&to.mem, &c->dev->list_budget);
+	umem_free(&to.mem, &c->dev->lists);
 	if (st == ORNIC_ST_BAD_PARAM)
 		return command_reject(c, st, &in->log_entries);
 	if (st)
@@ -202,8 +202,8 @@ void cq_release(struct device *dev, uint32_t number, void *obj)
 
 	cq_fini(cq);
 	table_del(&dev->cqs, number);
-	umem_free(&cq->mem, &dev->list_budget);
-	free(cq);
+	umem_free(&cq->mem, &dev->lists);
+	account_free(&dev->account, cq, sizeof(*cq));
 }
 
 uint8_t cmd_cq_destroy(struct command *c)

@@ -75,7 +75,7 @@ static uint8_t eq_setup(struct command *c, const struct ornic_eq_create_cmd *in,
 		return ORNIC_ST_OK;
 	table_del(&c->dev->eqs, eq->number);
 free_mem:
-	umem_free(&eq->mem, &c->dev->list_budget);
+	umem_free(&eq->mem, &c->dev->lists);
 	return st;
 }
 
@@ -87,12 +87,12 @@ uint8_t cmd_eq_create(struct command *c)
 
 	if (st)
 		return st;
-	eq = calloc(1, sizeof(*eq));
+	eq = account_alloc(&c->dev->account, sizeof(*eq));
 	if (!eq)
 		return ORNIC_ST_NO_RESOURCE;
 	st = eq_setup(c, in, eq);
 	if (st)
-		free(eq);
+		account_free(&c->dev->account, eq, sizeof(*eq));
 	else if (eq->number)
 		c->f->created = true;
 	return st;
@@ -161,8 +161,8 @@ void eq_release(struct device *dev, uint32_t number, void *obj)
 
 	eq_fini(eq);
 	table_del(&dev->eqs, number);
-	umem_free(&eq->mem, &dev->list_budget);
-	free(eq);
+	umem_free(&eq->mem, &dev->lists);
+	account_free(&dev->account, eq, sizeof(*eq));
 	/* The first EQ always has number 0, so let the table count from 0 again. */
 	if (!dev->eqs.used)
 		table_fini(&dev->eqs);

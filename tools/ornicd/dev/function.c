@@ -123,6 +123,13 @@ static const struct device_host func_host = {
 	.port_changed = func_port_changed,
 };
 
+uint64_t function_max_list(const struct function *f)
+{
+	uint64_t most = f->dev.engine->memory.most / sizeof(uint64_t);
+
+	return most < LIMIT_LIST_ENTRIES ? most : LIMIT_LIST_ENTRIES;
+}
+
 static void function_tables(struct device *dev)
 {
 	table_init(&dev->eqs, 0, LIMIT_EQ);
@@ -135,7 +142,6 @@ static void function_tables(struct device *dev)
 	table_init(&dev->sets, 1, LIMIT_COUNTER_SETS);
 	table_init(&dev->rules, 1, LIMIT_RULES);
 	table_init(&dev->groups, FIRST_RSS, LIMIT_RSS);
-	dev->list_budget = LIMIT_LIST_ENTRIES;
 }
 
 void function_port_reset(struct function *f)
@@ -216,6 +222,7 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	function_tables(dev);
 	table_init(&f->dms, 1, LIMIT_DMS);
 	engine_add_device(e, dev);
+	dev->lists.left = function_max_list(f);
 	return f;
 
 unreserve:

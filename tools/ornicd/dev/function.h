@@ -101,6 +101,8 @@ void function_work(struct function *f);
 /* function_busy() - return true if function_work() has something to do */
 bool function_busy(const struct function *f);
 
+/* function_max_list() - return the most page-list entries of the device */
+uint64_t function_max_list(const struct function *f);
 /* function_stride_log() - return log2 of the doorbell stride that the host chose */
 uint32_t function_stride_log(const struct function *f);
 /* function_dbpages() - return the number of doorbell pages at that stride */

@@ -86,7 +86,7 @@ static void identify_objects(const struct function *f, struct ornic_identify_dev
 	p->max_mcast_per_group = htole32(MCAST_PER_GROUP);
 	p->max_mcast_total = htole32(MCAST_TOTAL);
 	p->max_list_level = 2;
-	p->max_list_entries = htole64(LIMIT_LIST_ENTRIES);
+	p->max_list_entries = htole64(function_max_list(f));
 }
 
 static void identify_queues(struct ornic_identify_device *p)

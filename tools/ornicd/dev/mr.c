@@ -208,10 +208,9 @@ static uint8_t key_furnish(struct command *c, const struct ornic_key_create_cmd 
 		key_load_dm(c, in, mr);
 	if (mr->kind != ORNIC_KEY_FAST_REG)
 		return ORNIC_ST_OK;
-	if (le32toh(in->max_pages) > c->dev->list_budget)
+	if (!pagelist_reserve(&c->dev->lists, le32toh(in->max_pages)))
 		return ORNIC_ST_NO_RESOURCE;
-	mr->list_budget = le32toh(in->max_pages);
-	c->dev->list_budget -= mr->list_budget;
+	mr->lists.left = le32toh(in->max_pages);
 	return ORNIC_ST_OK;
 }
 
@@ -220,9 +219,9 @@ void key_unload(struct device *dev, struct mr *mr)
 	memop_unbind(mr);
 	if (mr->dm_users)
 		--*mr->dm_users;
-	dev->list_budget += mr->list_budget;
+	pagelist_return(&dev->lists, mr->lists.left);
 	if (mr->mem.page)
-		umem_free(&mr->mem, &dev->list_budget);
+		umem_free(&mr->mem, &dev->lists);
 	durable_put(mr->durable);
 	mr->durable = NULL;
 }
@@ -255,7 +254,7 @@ uint8_t cmd_key_create(struct command *c)
 		st = key_load(c, in, le32toh(in->access));
 	if (st)
 		return st;
-	mr = calloc(1, sizeof(*mr));
+	mr = account_alloc(&c->dev->account, sizeof(*mr));
 	if (!mr)
 		return ORNIC_ST_NO_RESOURCE;
 	mr->kind = in->kind;
@@ -274,7 +273,7 @@ uint8_t cmd_key_create(struct command *c)
 		return ORNIC_ST_OK;
 	}
 	key_unload(c->dev, mr);
-	free(mr);
+	account_free(&c->dev->account, mr, sizeof(*mr));
 	return st;
 }
 
@@ -304,7 +303,7 @@ void key_release(struct device *dev, uint32_t index, void *obj)
 		pd_get(dev, mr->pd)->users--;
 	table_del(&dev->keys, index);
 	key_unload(dev, mr);
-	free(mr);
+	account_free(&dev->account, mr, sizeof(*mr));
 }
 
 uint8_t cmd_key_destroy(struct command *c)

@@ -15,12 +15,12 @@ uint8_t cmd_pd_create(struct command *c)
 
 	if (st)
 		return st;
-	pd = calloc(1, sizeof(*pd));
+	pd = account_alloc(&c->dev->account, sizeof(*pd));
 	if (!pd)
 		return ORNIC_ST_NO_RESOURCE;
 	st = command_number(c, &c->dev->pds, pd);
 	if (st) {
-		free(pd);
+		account_free(&c->dev->account, pd, sizeof(*pd));
 		return st;
 	}
 	pd->number = c->number;
@@ -31,7 +31,7 @@ uint8_t cmd_pd_create(struct command *c)
 void pd_release(struct device *dev, uint32_t number, void *pd)
 {
 	table_del(&dev->pds, number);
-	free(pd);
+	account_free(&dev->account, pd, sizeof(struct pd));
 }
 
 uint8_t cmd_pd_destroy(struct command *c)

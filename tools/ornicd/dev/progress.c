@@ -11,7 +11,11 @@ uint8_t progress_pages(struct command *c, const struct ornic_pages *field, uint6
 
 	if (!p->loading) {
 		st = umem_begin(&p->load, c->dev->gpa, field, length, LIMIT_PAGE_SIZES,
-				&c->dev->list_budget);
+				&c->dev->lists);
+		if (st == UMEM_MORE) {
+			p->work = 0;
+			return COMMAND_MORE;
+		}
 		if (st)
 			return command_reject(c, st, field);
 		p->loading = true;
@@ -66,7 +70,7 @@ void progress_end(struct function *f)
 
 	p->active = false;
 	if (p->loading)
-		umem_free(&p->load.mem, &f->dev.list_budget);
+		umem_free(&p->load.mem, &f->dev.lists);
 	p->loading = false;
 	durable_put(p->file);
 	p->file = NULL;

@@ -272,9 +272,9 @@ static uint8_t qp_ring(struct command *c, struct wq *wq, const __le64 *record,
 static void qp_free_rings(struct device *dev, struct qp *qp)
 {
 	if (qp->sq.mem.page)
-		umem_free(&qp->sq.mem, &dev->list_budget);
+		umem_free(&qp->sq.mem, &dev->lists);
 	if (qp->rq.mem.page)
-		umem_free(&qp->rq.mem, &dev->list_budget);
+		umem_free(&qp->rq.mem, &dev->lists);
 }
 
 /* Number the queue pair and start its data path. */
@@ -335,7 +335,7 @@ uint8_t cmd_qp_create(struct command *c)
 
 	if (st)
 		return st;
-	qp = calloc(1, sizeof(*qp));
+	qp = account_alloc(&c->dev->account, sizeof(*qp));
 	if (!qp)
 		return ORNIC_ST_NO_RESOURCE;
 	qp_attributes(c->dev, in, qp);
@@ -348,7 +348,7 @@ uint8_t cmd_qp_create(struct command *c)
 		return ORNIC_ST_OK;
 	}
 	qp_free_rings(c->dev, qp);
-	free(qp);
+	account_free(&c->dev->account, qp, sizeof(*qp));
 	return st;
 }
 
@@ -360,7 +360,7 @@ void qp_release(struct device *dev, uint32_t number, void *obj)
 	qp_unhold(qp);
 	table_del(&dev->qps, number);
 	qp_free_rings(dev, qp);
-	free(qp);
+	account_free(&dev->account, qp, sizeof(*qp));
 }
 
 uint8_t cmd_qp_destroy(struct command *c)

@@ -64,7 +64,7 @@ uint8_t cmd_rss_create(struct command *c)
 
 	if (st)
 		return st;
-	rss = calloc(1, sizeof(*rss));
+	rss = account_alloc(&c->dev->account, sizeof(*rss));
 	if (!rss)
 		return ORNIC_ST_NO_RESOURCE;
 	rss->log_size = in->log_size;
@@ -73,7 +73,7 @@ uint8_t cmd_rss_create(struct command *c)
 	st = rss_members(c, in, rss);
 	st = st ?: command_number(c, &c->dev->groups, rss);
 	if (st) {
-		free(rss);
+		account_free(&c->dev->account, rss, sizeof(*rss));
 		return st;
 	}
 	rss->number = c->number;
@@ -87,7 +87,7 @@ void rss_release(struct device *dev, uint32_t number, void *obj)
 
 	rss_hold(rss, -1);
 	table_del(&dev->groups, number);
-	free(rss);
+	account_free(&dev->account, rss, sizeof(*rss));
 }
 
 uint8_t cmd_rss_destroy(struct command *c)

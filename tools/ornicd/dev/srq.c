@@ -113,7 +113,7 @@ static uint8_t srq_setup(struct command *c, const struct ornic_srq_create_cmd *i
 		return st;
 	st = command_number(c, &c->dev->srqs, srq);
 	if (st) {
-		umem_free(&srq->wq.mem, &c->dev->list_budget);
+		umem_free(&srq->wq.mem, &c->dev->lists);
 		return st;
 	}
 	srq->number = c->number;
@@ -131,12 +131,12 @@ uint8_t cmd_srq_create(struct command *c)
 
 	if (st)
 		return st;
-	srq = calloc(1, sizeof(*srq));
+	srq = account_alloc(&c->dev->account, sizeof(*srq));
 	if (!srq)
 		return ORNIC_ST_NO_RESOURCE;
 	st = srq_setup(c, in, srq);
 	if (st)
-		free(srq);
+		account_free(&c->dev->account, srq, sizeof(*srq));
 	return st;
 }
 
@@ -197,7 +197,7 @@ uint8_t cmd_srq_resize(struct command *c)
 	if (st)
 		return st;
 	st = srq_resize(srq, &to);
-	umem_free(&to.mem, &c->dev->list_budget);
+	umem_free(&to.mem, &c->dev->lists);
 	if (st == ORNIC_ST_BAD_PARAM)
 		return command_reject(c, st, &in->log_entries);
 	if (st)
@@ -237,8 +237,8 @@ void srq_release(struct device *dev, uint32_t number, void *obj)
 		xrc_forget(srq);
 	srq_hold(srq, -1);
 	table_del(&dev->srqs, number);
-	umem_free(&srq->wq.mem, &dev->list_budget);
-	free(srq);
+	umem_free(&srq->wq.mem, &dev->lists);
+	account_free(&dev->account, srq, sizeof(*srq));
 }
 
 uint8_t cmd_srq_destroy(struct command *c)

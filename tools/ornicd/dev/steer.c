@@ -205,14 +205,14 @@ uint8_t cmd_rule_create(struct command *c)
 	st = rule_check(c, in);
 	if (st)
 		return st;
-	r = calloc(1, sizeof(*r));
+	r = account_alloc(&c->dev->account, sizeof(*r));
 	if (!r)
 		return ORNIC_ST_NO_RESOURCE;
 	rule_fill(r, in);
 	st = rule_target(c, in, r);
 	st = st ?: rule_start(c, r);
 	if (st)
-		free(r);
+		account_free(&c->dev->account, r, sizeof(*r));
 	return st;
 }
 
@@ -227,7 +227,7 @@ void rule_release(struct device *dev, uint32_t number, void *obj)
 		steer_del(&dev->port, r);
 	rule_hold(r, -1);
 	table_del(&dev->rules, number);
-	free(r);
+	account_free(&dev->account, r, sizeof(*r));
 }
 
 uint8_t cmd_rule_destroy(struct command *c)

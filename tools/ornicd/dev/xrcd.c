@@ -23,12 +23,12 @@ uint8_t cmd_xrcd_create(struct command *c)
 	st = st ?: COMMAND_ZERO(c, in->want);
 	if (st)
 		return st;
-	xrcd = calloc(1, sizeof(*xrcd));
+	xrcd = account_alloc(&c->dev->account, sizeof(*xrcd));
 	if (!xrcd)
 		return ORNIC_ST_NO_RESOURCE;
 	st = command_number(c, &c->dev->xrcds, xrcd);
 	if (st) {
-		free(xrcd);
+		account_free(&c->dev->account, xrcd, sizeof(*xrcd));
 		return st;
 	}
 	xrcd->number = c->number;
@@ -38,7 +38,7 @@ uint8_t cmd_xrcd_create(struct command *c)
 void xrcd_release(struct device *dev, uint32_t number, void *xrcd)
 {
 	table_del(&dev->xrcds, number);
-	free(xrcd);
+	account_free(&dev->account, xrcd, sizeof(struct xrcd));
 }
 
 uint8_t cmd_xrcd_destroy(struct command *c)

@@ -7,10 +7,12 @@
 #ifndef ORNICD_ENGINE_DEVICE_H
 #define ORNICD_ENGINE_DEVICE_H
 
+#include "account.h"
 #include "counters.h"
 #include "cq.h"
 #include "eq.h"
 #include "mcast.h"
+#include "pagelist.h"
 #include "table.h"
 
 #include <ornic/admin.h>
@@ -102,7 +104,8 @@ struct port {
  * @mcast:	multicast groups
  * @rules:	struct steer_rule
  * @groups:	struct rss
- * @list_budget: page-list entries that are still free
+ * @account:	memory that the guest makes the daemon use
+ * @lists:	budget of page lists
  * @backlog_bytes: bytes of datagrams that wait for receives
  * @port:	port 1
  * @active:	queue pairs with work, in turn order
@@ -134,7 +137,8 @@ struct device {
 	struct mcast mcast;
 	struct table rules;
 	struct table groups;
-	uint64_t list_budget;
+	struct account account;
+	struct page_lists lists;
 	uint32_t backlog_bytes;
 	struct port port;
 	TAILQ_HEAD(, qp) active;

@@ -4,7 +4,6 @@
  */
 #include "engine.h"
 
-#include "pagelist.h"
 #include "qp.h"
 
 #include <errno.h>
@@ -35,6 +34,8 @@ int engine_init(struct engine *e, uint32_t spin_us)
 	TAILQ_INIT(&e->watch);
 	TAILQ_INIT(&e->acks);
 	TAILQ_INIT(&e->devices);
+	account_pool_init(&e->memory, UINT64_MAX);
+	STAILQ_INIT(&e->unused);
 	timers_init(&e->timers);
 	cc_defaults(&e->cc);
 	e->now = e->clock();
@@ -55,7 +56,7 @@ fini_pool:
 
 void engine_fini(struct engine *e)
 {
-	while (pagelist_reap())
+	while (pagelist_reap(&e->unused))
 		;
 	syncer_fini(&e->syncer);
 	if (e->faults)
@@ -72,12 +73,17 @@ void engine_add_device(struct engine *e, struct device *dev)
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
 	mcast_init(&dev->mcast);
+	account_open(&dev->account, &e->memory);
+	dev->lists.account = &dev->account;
+	dev->lists.queue = &e->unused;
 	TAILQ_INSERT_TAIL(&e->devices, dev, link);
 }
 
 void engine_del_device(struct engine *e, struct device *dev)
 {
 	TAILQ_REMOVE(&e->devices, dev, link);
+	pagelist_disown(&dev->lists);
+	account_close(&dev->account);
 }
 
 void engine_forget(struct engine *e, struct qp *qp)
@@ -194,7 +200,7 @@ int64_t engine_turn(void *engine)
 		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 			eq_look(eq);
 	}
-	if (pagelist_reap() || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
+	if (pagelist_reap(&e->unused) || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
 		return 0;
 	return timers_next(&e->timers, e->clock());
 }

@@ -29,6 +29,8 @@ struct qp;
  * @sw:		joins the devices
  * @pool:	packets
  * @syncer:	writes memory of guests to disk
+ * @memory:	memory that guests may make the daemon use
+ * @unused:	page lists to be freed
  * @timers:	of queue pairs, CQs, functions, fault rules and rate-limited links
  * @clock:	source of time, ns: engine_clock(), or that of a test
  * @now:	time of this turn, ns of @clock
@@ -45,6 +47,8 @@ struct engine {
 	struct net_switch *sw;
 	struct packet_pool pool;
 	struct syncer syncer;
+	struct account_pool memory;
+	struct pagelist_queue unused;
 	struct timers timers;
 	uint64_t (*clock)(void);
 	uint64_t now;

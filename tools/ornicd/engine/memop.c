@@ -49,7 +49,7 @@ void memop_unbind(struct mr *mr)
 		mr->region->windows--;
 	mr->region = NULL;
 	if (mr->mem.page)
-		umem_free(&mr->mem, &mr->list_budget);
+		umem_free(&mr->mem, &mr->lists);
 }
 
 void memop_qp_gone(struct qp *qp)
@@ -126,12 +126,12 @@ static uint32_t fast_reg_load(const struct qp *qp, const struct ornic_wqe_fast_r
 	};
 	struct umem mem;
 	uint8_t st = umem_load(&mem, qp->dev->gpa, &desc, le64toh(reg->length), UMEM_PAGE_SIZES,
-			       &mr->list_budget);
+			       &mr->lists);
 
 	if (st)
 		return st == ORNIC_ST_DMA_ERROR ? ORNIC_SYN_KEY_PAGE : ORNIC_SYN_KEY_RANGE;
 	if (mem.npages != le32toh(reg->npages)) {
-		umem_free(&mem, &mr->list_budget);
+		umem_free(&mem, &mr->lists);
 		return ORNIC_SYN_KEY_RANGE;
 	}
 	mr->mem = mem;

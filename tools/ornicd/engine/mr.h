@@ -30,7 +30,7 @@ struct qp;
  * @durable:	REGION with FLUSH_PERSISTENT and @length > 0: file of the memory
  * @dm:		DM: the memory
  * @dm_users:	DM: user count of the block of device memory
- * @list_budget: FAST_REG: page-list entries reserved at create and not in @mem
+ * @lists:	FAST_REG: page-list entries reserved at create and not in @mem
  * @region:	window: region that it is bound to
  * @start:	window: offset of its first byte in the region
  * @qp:		MW2B: queue pair that it is bound on
@@ -51,7 +51,7 @@ struct mr {
 	struct durable *durable;
 	uint8_t *dm;
 	uint32_t *dm_users;
-	uint64_t list_budget;
+	struct page_lists lists;
 	struct mr *region;
 	uint64_t start;
 	struct qp *qp;

@@ -5,21 +5,23 @@
  */
 #include "pagelist.h"
 
+#include "account.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 /**
- * struct unused - start of an array that waits for pagelist_reap()
- * @next:	next array
+ * struct pagelist_unused - start of an array that waits for pagelist_reap()
+ * @link:	in the queue
+ * @lists:	budget that it counts in, or NULL
  * @bytes:	bytes that are still mapped
  */
-struct unused {
-	struct unused *next;
+struct pagelist_unused {
+	STAILQ_ENTRY(pagelist_unused) link;
+	struct page_lists *lists;
 	size_t bytes;
 };
-
-static struct unused *unused;
 
 /* Return true if an array of @n addresses is a mapping: it is larger than one piece. */
 static bool is_large(uint64_t n)
@@ -27,47 +29,90 @@ static bool is_large(uint64_t n)
 	return n > PAGELIST_PIECE / sizeof(uint64_t);
 }
 
-uint64_t *pagelist_alloc(uint64_t n)
+bool pagelist_reserve(struct page_lists *lists, uint64_t n)
+{
+	if (n > lists->left)
+		return false;
+	if (lists->account && !account_take(lists->account, n * sizeof(uint64_t)))
+		return false;
+	lists->left -= n;
+	return true;
+}
+
+void pagelist_return(struct page_lists *lists, uint64_t n)
+{
+	lists->left += n;
+	if (lists->account)
+		account_give(lists->account, n * sizeof(uint64_t));
+}
+
+uint64_t *pagelist_alloc(struct page_lists *lists, uint64_t n)
 {
 	size_t bytes;
 	void *list;
 
-	if (__builtin_mul_overflow(n, sizeof(uint64_t), &bytes))
+	if (__builtin_mul_overflow(n, sizeof(uint64_t), &bytes) || !pagelist_reserve(lists, n))
 		return NULL;
-	if (!is_large(n))
-		return malloc(bytes);
-	list = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return list == MAP_FAILED ? NULL : list;
+	if (is_large(n))
+		list = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	else
+		list = malloc(bytes);
+	if (list && list != MAP_FAILED)
+		return list;
+	pagelist_return(lists, n);
+	return NULL;
 }
 
-void pagelist_free(uint64_t *list, uint64_t n)
+void pagelist_free(struct page_lists *lists, uint64_t *list, uint64_t n)
 {
-	struct unused *u = (struct unused *)list;
+	struct pagelist_unused *u = (struct pagelist_unused *)list;
 
-	if (!list || !is_large(n)) {
+	if (!list)
+		return;
+	if (!is_large(n)) {
 		free(list);
+		pagelist_return(lists, n);
 		return;
 	}
+	u->lists = lists;
 	u->bytes = n * sizeof(*list);
-	u->next = unused;
-	unused = u;
+	lists->waiting += n;
+	STAILQ_INSERT_TAIL(lists->queue, u, link);
 }
 
-bool pagelist_reap(void)
+void pagelist_disown(struct page_lists *lists)
 {
-	struct unused *u = unused;
-	size_t keep;
+	struct pagelist_unused *u;
+
+	STAILQ_FOREACH(u, lists->queue, link) {
+		if (u->lists != lists)
+			continue;
+		u->lists = NULL;
+		lists->waiting -= u->bytes / sizeof(uint64_t);
+		pagelist_return(lists, u->bytes / sizeof(uint64_t));
+	}
+}
+
+bool pagelist_reap(struct pagelist_queue *queue)
+{
+	struct pagelist_unused *u = STAILQ_FIRST(queue);
+	struct page_lists *lists;
+	size_t keep, piece;
 
 	if (!u)
 		return false;
-	if (u->bytes <= PAGELIST_PIECE) {
-		unused = u->next;
-		munmap(u, u->bytes);
-		return unused;
-	}
+	lists = u->lists;
 	keep = (u->bytes - 1) / PAGELIST_PIECE * PAGELIST_PIECE;
-	munmap((uint8_t *)u + keep, u->bytes - keep);
-	u->bytes = keep;
-	return true;
+	piece = u->bytes - keep;
+	if (!keep)
+		STAILQ_REMOVE_HEAD(queue, link);
+	else
+		u->bytes = keep;
+	munmap((uint8_t *)u + keep, piece);
+	if (lists) {
+		lists->waiting -= piece / sizeof(uint64_t);
+		pagelist_return(lists, piece / sizeof(uint64_t));
+	}
+	return !STAILQ_EMPTY(queue);
 }

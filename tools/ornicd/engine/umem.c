@@ -8,8 +8,6 @@
  */
 #include "umem.h"
 
-#include "pagelist.h"
-
 #include <ornic/admin.h>
 #include <endian.h>
 #include <stdbool.h>
@@ -111,20 +109,18 @@ int umem_step(struct umem_load *l, uint64_t *work)
 	return ORNIC_ST_OK;
 }
 
-static int umem_begin_contiguous(struct umem_load *l)
+static int umem_check_contiguous(const struct umem_load *l)
 {
-	struct umem *m = &l->mem;
+	const struct umem *m = &l->mem;
 	uint64_t end;
 
 	if (l->list & ((1ull << ORNIC_PAGES_MIN_SHIFT) - 1) || m->npages != 1 ||
 	    __builtin_add_overflow(l->list, m->offset + (m->length - 1), &end))
 		return ORNIC_ST_BAD_PARAM;
-	m->page[0] = l->list;
-	l->done = 1;
 	return ORNIC_ST_OK;
 }
 
-static int umem_begin_list(const struct umem_load *l)
+static int umem_check_list(const struct umem_load *l)
 {
 	uint64_t end;
 
@@ -137,7 +133,7 @@ static int umem_begin_list(const struct umem_load *l)
 }
 
 int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *desc,
-	       uint64_t bytes, uint64_t page_sizes, uint64_t *budget)
+	       uint64_t bytes, uint64_t page_sizes, struct page_lists *lists)
 {
 	struct umem *m = &l->mem;
 	int st;
@@ -146,45 +142,42 @@ int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *d
 		.mem.gpa = gpa, .level = desc->level, .list = le64toh(desc->addr),
 	};
 	st = umem_parse(m, desc, bytes, page_sizes);
+	st = st ?: l->level ? umem_check_list(l) : umem_check_contiguous(l);
 	if (st)
 		goto fail;
-	st = ORNIC_ST_NO_RESOURCE;
-	if (m->npages > *budget)
-		goto fail;
-	m->page = pagelist_alloc(m->npages);
+	m->page = pagelist_alloc(lists, m->npages);
+	st = lists->waiting ? UMEM_MORE : ORNIC_ST_NO_RESOURCE;
 	if (!m->page)
 		goto fail;
-	st = l->level ? umem_begin_list(l) : umem_begin_contiguous(l);
-	if (st)
-		goto fail;
-	*budget -= m->npages;
+	if (!l->level) {
+		m->page[0] = l->list;
+		l->done = 1;
+	}
 	return ORNIC_ST_OK;
 fail:
-	pagelist_free(m->page, m->npages);
 	*l = (struct umem_load){ 0 };
 	return st;
 }
 
 int umem_load(struct umem *m, struct gpa *gpa, const struct ornic_pages *desc, uint64_t bytes,
-	      uint64_t page_sizes, uint64_t *budget)
+	      uint64_t page_sizes, struct page_lists *lists)
 {
 	uint64_t work = UINT64_MAX;
 	struct umem_load l;
-	int st = umem_begin(&l, gpa, desc, bytes, page_sizes, budget);
+	int st = umem_begin(&l, gpa, desc, bytes, page_sizes, lists);
 
 	if (!st) {
 		st = umem_step(&l, &work);
 		if (st)
-			umem_free(&l.mem, budget);
+			umem_free(&l.mem, lists);
 	}
 	*m = l.mem;
-	return st;
+	return st == UMEM_MORE ? ORNIC_ST_NO_RESOURCE : st;
 }
 
-void umem_free(struct umem *m, uint64_t *budget)
+void umem_free(struct umem *m, struct page_lists *lists)
 {
-	pagelist_free(m->page, m->npages);
-	*budget += m->npages;
+	pagelist_free(lists, m->page, m->npages);
 	*m = (struct umem){ 0 };
 }
 

@@ -7,6 +7,7 @@
 #ifndef ORNICD_ENGINE_UMEM_H
 #define ORNICD_ENGINE_UMEM_H
 
+#include "pagelist.h"
 #include "../mem/gpa.h"
 #include "../packet/packet.h"
 
@@ -72,13 +73,13 @@ struct umem_load {
  * @desc:	the daemon's copy of the descriptor
  * @bytes:	size of the block, > 0
  * @page_sizes:	allowed page sizes, as in Identify
- * @budget:	page-list entries that the function may still have; reduced by those of the list, by
- *		one for a contiguous block
+ * @lists:	budget of page lists; reduced by the entries of the list, by one for a contiguous block
  *
- * Return: enum ornic_status; on failure nothing is allocated.
+ * Return: enum ornic_status, or UMEM_MORE if the budget suffices later, because freed lists of the
+ * function still use memory; on failure nothing is allocated.
  */
 int umem_begin(struct umem_load *l, struct gpa *gpa, const struct ornic_pages *desc,
-	       uint64_t bytes, uint64_t page_sizes, uint64_t *budget);
+	       uint64_t bytes, uint64_t page_sizes, struct page_lists *lists);
 
 /*
  * umem_step() - copy and check at most *@work more entries; reduce *@work by those copied
@@ -95,9 +96,9 @@ int umem_step(struct umem_load *l, uint64_t *work);
  * Return: enum ornic_status; on failure nothing is allocated.
  */
 int umem_load(struct umem *m, struct gpa *gpa, const struct ornic_pages *desc, uint64_t bytes,
-	      uint64_t page_sizes, uint64_t *budget);
-/* umem_free() - free a block and return its entries to *@budget; a zeroed block is ignored */
-void umem_free(struct umem *m, uint64_t *budget);
+	      uint64_t page_sizes, struct page_lists *lists);
+/* umem_free() - free a block and its page list; a zeroed block is ignored */
+void umem_free(struct umem *m, struct page_lists *lists);
 
 /*
  * umem_span() - find the host memory at byte @off of a block, for @len > 0 bytes
