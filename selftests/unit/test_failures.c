@@ -738,10 +738,15 @@ static void expect_error(struct fixture *f, const char *order, int code, const c
 #define NO_TIMES	"{\"count\":0,\"mean_ns\":0,\"max_ns\":0,\"buckets\":[]}"
 
 /* In the lists below, each member has a different value, so that a swapped one is noticed. */
+#define MEMORY								\
+	"\"memory\":{\"used\":16,\"guaranteed\":17,\"most\":18,\"rejected\":19}"
+
 static void test_device_list(void **state)
 {
 	struct fixture *f = *state;
 	struct device *dev = &f->d.attached->function->dev;
+	struct account_pool pool = { .guarantee = 17, .most = 18 };
+	const struct account account = dev->account;
 	struct table *const tables[] = {
 		&dev->qps, &dev->cqs, &dev->srqs, &dev->pds, &dev->keys, &dev->xrcds,
 	};
@@ -750,6 +755,7 @@ static void test_device_list(void **state)
 		tables[i]->used += 10 + i;
 	f->d.attached->function->ctrl.state = CTRL_FATAL;
 	dev->port.max_frame = 1514;
+	dev->account = (struct account){ .pool = &pool, .used = 16, .rejected = 19 };
 	memcpy(dev->port.mac, (uint8_t[]) { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 }, 6);
 	dev->port.flags |= ORNIC_PORT_F_PROMISC;
 	expect_result(f, CALL("device.list", "{}"),
@@ -757,14 +763,15 @@ static void test_device_list(void **state)
 		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
 		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
 		      "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
-		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
+		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY "}]");
 	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF;
 	expect_result(f, CALL("device.list", "{}"),
 		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
 		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
 		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
 		      "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
-		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}}]");
+		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY "}]");
+	dev->account = account;
 	f->d.attached->function->ctrl.state = CTRL_DISABLED;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		tables[i]->used -= 10 + i;

@@ -84,6 +84,8 @@ class Protocol(unittest.TestCase):
         self.assertEqual((a["name"], a["path"], a["mac"]), ("a", self.daemon.path("a.sock"), "02:00:00:00:00:01"))
         self.assertEqual((b["name"], b["state"], b["link"], b["attached"]), ("b", "disabled", "down", False))
         self.assertEqual(set(a["objects"].values()), {0})
+        self.assertEqual((a["memory"]["used"], a["memory"]["guaranteed"], a["memory"]["rejected"]), (0, 4 << 20, 0))
+        self.assertGreater(a["memory"]["most"], 4 << 20)
 
     def test_ports(self):
         names = [p["name"] for p in self.client.call("port.list")]

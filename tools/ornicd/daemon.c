@@ -12,6 +12,7 @@
 #include "fault/fault.h"
 #include "log.h"
 #include "mem/backing.h"
+#include "mem/limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -253,6 +254,12 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 	return err;
 }
 
+/* Return the bytes that guests may make the daemon use: half of what it may use, for the rest. */
+static uint64_t daemon_memory(void)
+{
+	return memory_limit("", memory_of_host()) / 2;
+}
+
 int daemon_run(const struct config *c)
 {
 	struct daemon d = { 0 };
@@ -273,6 +280,7 @@ int daemon_run(const struct config *c)
 		log_err("cannot start: %s", strerror(-err));
 	} else {
 		d.engine.cc = c->cc;
+		account_pool_init(&d.engine.memory, daemon_memory());
 		err = daemon_serve(&d, c);
 		engine_fini(&d.engine);
 	}

@@ -29,12 +29,19 @@ static json_t *objects(const struct device *dev)
 			 dev->keys.used, "xrcd", dev->xrcds.used);
 }
 
+static json_t *memory(const struct account *a)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "used", (json_int_t)a->used, "guaranteed",
+			 (json_int_t)a->pool->guarantee, "most", (json_int_t)a->pool->most,
+			 "rejected", (json_int_t)a->rejected);
+}
+
 static json_t *describe(const struct attachment *a)
 {
 	const struct device *dev = &a->function->dev;
 	const struct port *port = &dev->port;
 
-	return json_pack("{s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o}",
+	return json_pack("{s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o, s:o}",
 			 "name", control_text(dev->name),
 			 "path", control_text(vfu_server_path(a->server)),
 			 "attached", vfu_server_attached(a->server),
@@ -45,7 +52,7 @@ static json_t *describe(const struct attachment *a)
 			 "max_frame", port->max_frame,
 			 "anti_spoof", !!(port->flags & ORNIC_PORT_F_ANTI_SPOOF),
 			 "promisc", !!(port->flags & ORNIC_PORT_F_PROMISC),
-			 "objects", objects(dev));
+			 "objects", objects(dev), "memory", memory(&dev->account));
 }
 
 static json_t *list(struct control_call *call)
