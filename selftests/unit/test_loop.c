@@ -371,41 +371,6 @@ static int next_fd(void)
 	return fd;
 }
 
-/* Fill the stack that the next call uses, so that a variable without a value shows. */
-static __attribute__((noinline)) void dirty_stack(void)
-{
-	volatile uint8_t stack[4096];
-
-	for (size_t i = 0; i < sizeof(stack); i++)
-		stack[i] = 0xff;
-}
-
-/* SIGTERM and SIGINT end the loop, for one signal or several; other signals are as before. */
-static void test_signals(void **state)
-{
-	static const int signals[] = { SIGTERM, SIGINT };
-	const int fd = next_fd();
-	struct fix *t = *state;
-	sigset_t old, blocked;
-
-	sigprocmask(SIG_BLOCK, NULL, &old);
-	dirty_stack();
-	assert_int_equal(loop_stop_on_signals(t->l), 0);
-	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
-	sigprocmask(SIG_BLOCK, NULL, &blocked);
-	for (int i = 1; i < SIGRTMIN; i++)
-		assert_int_equal(sigismember(&blocked, i), i == SIGTERM || i == SIGINT ||
-				 sigismember(&old, i));
-	assert_int_equal(loop_stop_on_signals(t->l), 0);
-	loop_set_work(t->l, NULL, NULL);
-	for (int i = 0; i < 2; i++) {
-		raise(signals[i]);
-		assert_int_equal(loop_run(t->l), 0);
-	}
-	sigprocmask(SIG_SETMASK, &old, NULL);
-}
-
 static struct end *alarmed;
 
 static void on_alarm(int sig)
@@ -469,7 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
 		TEST(large_numbers), TEST(descriptor_0), TEST(no_hook), TEST(wait), TEST(age),
-		TEST(spin), TEST(signals), TEST(interrupted),
+		TEST(spin), TEST(interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

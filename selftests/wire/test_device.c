@@ -13,6 +13,7 @@
 #include "stations.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <time.h>
 
 /* The whole range of a message test. */
@@ -110,6 +111,28 @@ static void test_disconnect(void **state)
 	station_bring_up(b, 1);
 }
 
+/* Signals that request no end come between messages, and none is lost: ornicd(8), SIGNALS. */
+static void test_signals(void **state)
+{
+	const int signals[] = {
+		SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE, SIGIO, SIGPROF, SIGRTMIN, SIGRTMAX,
+	};
+	struct stations *t = *state;
+	struct station *a = &t->s[0], *b = &t->s[1];
+	struct ornic_cqe cqe;
+
+	stations_connect(t);
+	for (uint32_t n = 0; n < 200; n++) {
+		station_fill(a, 0, MSG_BYTES, n);
+		host_recv(&b->qp, b->buf, MSG_BYTES, b->key);
+		host_send(&a->qp, ORNIC_WR_SEND, a->buf, MSG_BYTES, a->key, 0, 0);
+		assert_int_equal(kill(t->pid, signals[n % (sizeof(signals) / sizeof(int))]), 0);
+		station_expect(b, ORNIC_WC_RECV, n, &cqe);
+		station_expect(a, ORNIC_WC_SEND, n, &cqe);
+		stations_same(t, 0, 0, MSG_BYTES);
+	}
+}
+
 /* ORN-PCI-14: the other function continues. */
 static void test_flr(void **state)
 {
@@ -180,6 +203,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_bad_key, stations_setup, stations_teardown),
 		cmocka_unit_test_setup_teardown(test_interrupt, stations_setup, stations_teardown),
 		cmocka_unit_test_setup_teardown(test_disconnect, stations_setup, stations_teardown),
+		cmocka_unit_test_setup_teardown(test_signals, stations_setup, stations_teardown),
 		cmocka_unit_test_setup_teardown(test_flr, stations_setup, stations_teardown),
 		cmocka_unit_test_setup_teardown(test_unshared, stations_setup, stations_teardown),
 		cmocka_unit_test_setup_teardown(test_heartbeat, stations_setup, stations_teardown),

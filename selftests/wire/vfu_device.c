@@ -12,6 +12,7 @@
 #include "../../tools/ornicd/log.h"
 #include "../../tools/ornicd/loop.h"
 #include "../../tools/ornicd/mem/gpa.h"
+#include "../../tools/ornicd/signals.h"
 #include "../../tools/ornicd/vfu/func.h"
 #include "../../tools/ornicd/vfu/server.h"
 
@@ -164,6 +165,7 @@ int main(int argc, char **argv)
 {
 	bool spin = argc == 3 && !strcmp(argv[2], "spin");
 	struct vfu_server *server;
+	struct signals signals;
 	struct loop *loop;
 	int err;
 
@@ -173,13 +175,14 @@ int main(int argc, char **argv)
 	}
 	log_setup(LOG_DEBUG, true);
 	loop = loop_new();
-	if (!loop || loop_stop_on_signals(loop) || backing_guard())
+	if (!loop || signals_open(&signals, loop) || backing_guard())
 		return 1;
 	loop_set_work(loop, dev_work, spin ? &device : NULL);
 	if (vfu_server_open(loop, &device.func, argv[1], &server))
 		return 1;
 	err = loop_run(loop);
 	vfu_server_close(server);
+	signals_close(&signals);
 	loop_free(loop);
 	return err ? 1 : 0;
 }

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "mem/backing.h"
 #include "mem/limit.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -260,29 +261,40 @@ static uint64_t daemon_memory(void)
 	return memory_limit("", memory_of_host()) / 2;
 }
 
+static int daemon_start(struct daemon *d, const struct config *c)
+{
+	int err = backing_guard();
+
+	if (!err)
+		err = engine_init(&d->engine, c->spin_us);
+	if (err) {
+		log_err("cannot start: %s", strerror(-err));
+		return err;
+	}
+	d->engine.cc = c->cc;
+	account_pool_init(&d->engine.memory, daemon_memory());
+	err = daemon_serve(d, c);
+	engine_fini(&d->engine);
+	return err;
+}
+
 int daemon_run(const struct config *c)
 {
-	struct daemon d = { 0 };
+	struct daemon d = { .loop = loop_new() };
+	struct signals signals;
 	int err;
 
-	d.loop = loop_new();
 	if (!d.loop) {
 		err = -errno;
 		log_err("cannot start: %s", strerror(-err));
 		return err;
 	}
-	err = loop_stop_on_signals(d.loop);
-	if (!err)
-		err = backing_guard();
-	if (!err)
-		err = engine_init(&d.engine, c->spin_us);
+	err = signals_open(&signals, d.loop);
 	if (err) {
-		log_err("cannot start: %s", strerror(-err));
+		log_err("cannot receive signals: %s", strerror(-err));
 	} else {
-		d.engine.cc = c->cc;
-		account_pool_init(&d.engine.memory, daemon_memory());
-		err = daemon_serve(&d, c);
-		engine_fini(&d.engine);
+		err = daemon_start(&d, c);
+		signals_close(&signals);
 	}
 	loop_free(d.loop);
 	return err;

@@ -8,11 +8,9 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +26,6 @@ struct watch {
 
 struct loop {
 	int epfd;
-	int signal_fd;
 	bool stop;
 	struct watch **watch;		/* indexed by file descriptor */
 	size_t nwatch;
@@ -45,7 +42,6 @@ struct loop *loop_new(void)
 
 	if (!l)
 		return NULL;
-	l->signal_fd = -1;
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epfd < 0) {
 		free(l);
@@ -71,8 +67,6 @@ void loop_free(struct loop *l)
 	for (size_t fd = 0; fd < l->nwatch; fd++)
 		free(l->watch[fd]);
 	loop_bury(l);
-	if (l->signal_fd >= 0)
-		close(l->signal_fd);
 	close(l->epfd);
 	free(l->watch);
 	free(l);
@@ -155,34 +149,6 @@ void loop_set_work(struct loop *l, loop_work work, void *arg)
 {
 	l->work = work;
 	l->work_arg = arg;
-}
-
-static void loop_signalled(void *arg, uint32_t events)
-{
-	struct signalfd_siginfo info;
-	struct loop *l = arg;
-
-	if ((events & EPOLLIN) && read(l->signal_fd, &info, sizeof(info)) > 0)
-		loop_stop(l);
-}
-
-int loop_stop_on_signals(struct loop *l)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	fd = signalfd(l->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	if (l->signal_fd >= 0)
-		return 0;
-	l->signal_fd = fd;
-	return loop_add(l, fd, EPOLLIN, loop_signalled, l);
 }
 
 static int64_t loop_now(void)

@@ -75,13 +75,6 @@ void loop_del(struct loop *l, int fd);
 void loop_set_work(struct loop *l, loop_work work, void *arg);
 
 /*
- * loop_stop_on_signals() - make SIGINT and SIGTERM end loop_run()
- * Call it before other threads exist: it blocks the signals for the calling thread.
- * Return: 0 or a negative errno.
- */
-int loop_stop_on_signals(struct loop *l);
-
-/*
  * loop_run() - run turns and handle events until loop_stop()
  * Return: 0 after loop_stop(), or a negative errno if waiting for events failed.
  */

@@ -6,8 +6,6 @@
 #include "daemon.h"
 #include "log.h"
 
-#include <signal.h>
-
 /* Exit codes */
 #define EXIT_OK		0
 #define EXIT_FAILED	1	/* could not start, or could not continue */
@@ -22,7 +20,6 @@ int main(int argc, char **argv)
 	switch (config_args(&c, argc, argv)) {
 	case CONFIG_RUN:
 		log_setup(c.log_level, false);
-		signal(SIGPIPE, SIG_IGN);
 		ret = daemon_run(&c) ? EXIT_FAILED : EXIT_OK;
 		break;
 	case CONFIG_DONE:

@@ -74,7 +74,7 @@ static const char usage[] =
 	"  limit=SIZE            stop before the file is larger\n"
 	"  buffer=SIZE           memory for frames not yet written (default 32M)\n"
 	"\n"
-	"SIGTERM and SIGINT end the daemon and remove its sockets. See ornicd(8).\n";
+	"SIGTERM, SIGINT and SIGQUIT end the daemon and remove its sockets. See ornicd(8).\n";
 
 void config_init(struct config *c)
 {
