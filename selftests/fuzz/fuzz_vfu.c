@@ -273,7 +273,7 @@ static void start(void)
 	CHECK(guest && loop);
 	loop_set_work(loop, work, NULL);
 	rig_address(&addr, "vfu");
-	CHECK(!vfu_server_open(loop, &guest->vfu, addr.sun_path, &server));
+	CHECK(!vfu_server_open(loop, &guest->vfu, addr.sun_path, NULL, &server));
 }
 
 static void stop(void)

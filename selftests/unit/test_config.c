@@ -14,10 +14,40 @@
 #include "version.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/*
+ * Users and groups of the C library: u is user 7, g is group 8. Other names are looked for with
+ * @name_error; -1: there is no such name, and errno does not change.
+ */
+static int name_error = -1;
+
+struct passwd *getpwnam(const char *name)
+{
+	static struct passwd u = { .pw_uid = 7 };
+
+	if (!strcmp(name, "u"))
+		return &u;
+	if (name_error >= 0)
+		errno = name_error;
+	return NULL;
+}
+
+struct group *getgrnam(const char *name)
+{
+	static struct group g = { .gr_gid = 8 };
+
+	if (!strcmp(name, "g"))
+		return &g;
+	if (name_error >= 0)
+		errno = name_error;
+	return NULL;
+}
 
 static int setup(void **state)
 {
@@ -217,18 +247,141 @@ static void test_control(void **state)
 
 	assert_int_equal(run(c, "-d path=/a"), CONFIG_RUN);
 	assert_null(c->control.path);
-	assert_int_equal(c->control.mode, 0600);
-	assert_int_equal(run(c, "-d path=/b --control /c --control-mode 660 --control-group g "
-			     "-C /d"), CONFIG_RUN);
+	assert_int_equal(run(c, "-d path=/b --control /c -C /d"), CONFIG_RUN);
 	assert_string_equal(c->control.path, "/d");
-	assert_string_equal(c->control.group, "g");
-	assert_int_equal(c->control.mode, 0660);
 	config_free(c);
-	assert_int_equal(file(c, "{\"control\": \"/c\", \"control_mode\": \"0666\", "
-			      "\"control_group\": \"h\"}"), 0);
+	assert_int_equal(file(c, "{\"control\": \"/c\"}"), 0);
 	assert_string_equal(c->control.path, "/c");
-	assert_string_equal(c->control.group, "h");
-	assert_int_equal(c->control.mode, 0666);
+}
+
+static void expect_access(const struct unix_access *a, int uid, int gid, int mode)
+{
+	assert_int_equal(a->has_uid ? (int)a->uid : -1, uid);
+	assert_int_equal(a->has_gid ? (int)a->gid : -1, gid);
+	assert_int_equal(a->has_mode ? (int)a->mode : -1, mode);
+}
+
+/* Who may connect: names and numbers, of each socket and of all. */
+static void test_access(void **state)
+{
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a"), CONFIG_RUN);
+	expect_access(&c->access, -1, -1, -1);
+	expect_access(&c->control.access, -1, -1, -1);
+	expect_access(&c->device[0].access, -1, -1, -1);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,owner=u -d path=/b,group=g,mode=0 -d path=/c,owner=0,"
+			     "group=4294967294,mode=0777 -p stream,path=/s,owner=u,mode=60 "
+			     "-p dgram,local=/l,remote=/r,group=g -p stream,path=/t,server=off"),
+			 CONFIG_RUN);
+	expect_access(&c->device[0].access, 7, -1, -1);
+	expect_access(&c->device[1].access, -1, 8, 0);
+	expect_access(&c->device[2].access, 0, -2, 0777);
+	expect_access(&c->port[0].access, 7, -1, 060);
+	expect_access(&c->port[1].access, -1, 8, -1);
+	expect_access(&c->port[2].access, -1, -1, -1);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a --socket-owner 1 --socket-group 2 --socket-mode 3 "
+			     "--control-owner 4 --control-group 5 --control-mode 6"), CONFIG_RUN);
+	expect_access(&c->device[0].access, -1, -1, -1);
+	expect_access(&c->access, 1, 2, 3);
+	expect_access(&c->control.access, 4, 5, 6);
+	config_free(c);
+	assert_int_equal(file(c, "{\"socket_owner\": \"1\", \"socket_group\": \"g\", "
+			      "\"socket_mode\": \"3\", \"control_owner\": \"u\", "
+			      "\"control_group\": \"5\", \"control_mode\": \"0666\", "
+			      "\"devices\": [{\"path\": \"/a\", \"owner\": \"u\", "
+			      "\"group\": \"9\", \"mode\": \"0660\"}]}"), 0);
+	expect_access(&c->access, 1, 8, 3);
+	expect_access(&c->control.access, 7, 5, 0666);
+	expect_access(&c->device[0].access, 7, 9, 0660);
+}
+
+/* A wrong value fails at once and says which one; @error is what looking for a name says. */
+static void test_bad_access(void **state)
+{
+	static const struct {
+		const char *line;
+		int error;
+		const char *why;
+	} bad[] = {
+		{ "-d path=/a,owner=x", -1, "/a: there is no user \"x\"" },
+		{ "-d path=/a,group=x", ENOENT, "/a: there is no group \"x\"" },
+		{ "--socket-owner x", ESRCH, "sockets: there is no user \"x\"" },
+		{ "--socket-group 5x", EBADF, "sockets: there is no group \"5x\"" },
+		{ "--control-owner -1", EPERM, "control socket: there is no user \"-1\"" },
+		{ "--control-group x", EMFILE,
+		  "control socket: cannot look for group \"x\": Too many open files" },
+		{ "--control-group x", EIO,
+		  "control socket: cannot look for group \"x\": Input/output error" },
+		{ "--control-group=", 0, "control socket: a group must not be empty" },
+		{ "--socket-owner=", 0, "sockets: a user must not be empty" },
+		{ "--socket-owner 4294967295", 0,
+		  "sockets: user 4294967295 is not a number below 4294967295" },
+		{ "-d path=/a,group=18446744073709551617", 0,
+		  "/a: group 18446744073709551617 is not a number below 4294967295" },
+		{ "--control-mode 778", 0,
+		  "control socket: mode \"778\" is not an octal number from 0 to 0777" },
+		{ "-d path=/a,mode=1000", 0,
+		  "/a: mode \"1000\" is not an octal number from 0 to 0777" },
+		{ "-p dgram,local=/l,remote=/r,mode=8", 0, "dgram,local=/l,remote=/r,mode=8: "
+		  "mode \"8\" is not an octal number from 0 to 0777" },
+		{ "-p stream,path=/s,server=off,group=g", 0,
+		  "\"stream,path=/s,server=off,group=g\": group= is for the socket of server=on" },
+	};
+	static const char *const files[] = {
+		"{\"socket_owner\": \"x\"}", "{\"socket_group\": \"x\"}",
+		"{\"socket_mode\": \"x\"}", "{\"control_owner\": \"x\"}",
+		"{\"control_group\": \"x\"}", "{\"control_mode\": \"x\"}",
+		"{\"socket_owner\": 1}", "{\"socket_group\": 1}", "{\"socket_mode\": 1}",
+		"{\"control_owner\": 1}", "{\"control_group\": 1}", "{\"control_mode\": 1}",
+		"{\"devices\": [{\"path\": \"/a\", \"owner\": \"x\"}]}",
+		"{\"devices\": [{\"path\": \"/a\", \"group\": 5}]}",
+		"{\"devices\": [{\"path\": \"/a\", \"mode\": \"x\"}]}",
+	};
+	struct config *c = *state;
+	char said[300], line[200];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "-d path=/first %s", bad[i].line);
+		name_error = bad[i].error;
+		errno = EIO;		/* an earlier one means nothing */
+		log_keep(said, sizeof(said));
+		assert_int_equal(run(c, line), CONFIG_BAD);
+		log_keep(NULL, 0);
+		assert_string_equal(said, bad[i].why);
+		config_free(c);
+	}
+	name_error = -1;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		assert_int_equal(file(c, files[i]), -EINVAL);
+		config_free(c);
+	}
+	log_keep(said, sizeof(said));
+	assert_int_equal(file(c, "{\"socket_owner\": \"x\"}"), -EINVAL);
+	log_keep(NULL, 0);
+	snprintf(line, sizeof(line), "%s: sockets: there is no user \"x\"", last_file);
+	assert_string_equal(said, line);
+}
+
+/* A running daemon cannot wait for a name service. */
+static void test_numeric(void **state)
+{
+	struct uplink_spec s;
+	char said[300];
+
+	(void)state;
+	assert_int_equal(config_port_parse(&s, "stream,path=/s,owner=5,group=6,mode=7", true), 0);
+	expect_access(&s.access, 5, 6, 7);
+	config_port_free(&s);
+	log_keep(said, sizeof(said));
+	assert_int_equal(config_port_parse(&s, "stream,path=/s,owner=u", true), -EINVAL);
+	assert_string_equal(said, "stream,path=/s,owner=u: user \"u\" is not a number; while the daemon runs, use the number that \"getent passwd u\" shows");
+	log_keep(said, sizeof(said));
+	assert_int_equal(config_port_parse(&s, "stream,path=/s,group=g", true), -EINVAL);
+	assert_string_equal(said, "stream,path=/s,group=g: group \"g\" is not a number; while the daemon runs, use the number that \"getent group g\" shows");
+	log_keep(NULL, 0);
 }
 
 static void test_faults(void **state)
@@ -282,7 +435,6 @@ static void test_defaults(void **state)
 	assert_int_equal(c->log_level, LOG_INFO);
 	assert_int_equal(c->ready_fd, -1);
 	assert_null(c->control.path);
-	assert_null(c->control.group);
 }
 
 /* --version and --help print to standard output and end; later words are not looked at. */
@@ -326,8 +478,8 @@ static void test_limits(void **state)
 		{ "--log-level error", offsetof(struct config, log_level), LOG_ERR },
 		{ "-l warning", offsetof(struct config, log_level), LOG_WARN },
 		{ "-l info", offsetof(struct config, log_level), LOG_INFO },
-		{ "--control-mode 0", offsetof(struct config, control.mode), 0 },
-		{ "--control-mode 0777", offsetof(struct config, control.mode), 0777 },
+		{ "--control-mode 0", offsetof(struct config, control.access.mode), 0 },
+		{ "--control-mode 0777", offsetof(struct config, control.access.mode), 0777 },
 	};
 	struct config *c = *state;
 	char line[64];
@@ -576,6 +728,7 @@ static void test_bad_words(void **state)
 }
 
 #define DEVICE	"path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]"
+#define ACCESS	"[,owner=USER][,group=GROUP][,mode=MODE]"
 #define PORT	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
 
 /* An error line names the cause; of several devices or ports, the right one. */
@@ -639,9 +792,9 @@ static void test_messages(void **state)
 		{ "-p udp,ifname=t", "port \"udp,ifname=t\": unknown key \"ifname\"; the form is "
 		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
 		{ "-p dgram,local=/a", "port \"dgram,local=/a\": remote= is missing; the form is "
-		  "dgram,local=SOCKET,remote=SOCKET" PORT },
+		  "dgram,local=SOCKET,remote=SOCKET" ACCESS PORT },
 		{ "-p dgram,remote=/a", "port \"dgram,remote=/a\": local= is missing; the form is "
-		  "dgram,local=SOCKET,remote=SOCKET" PORT },
+		  "dgram,local=SOCKET,remote=SOCKET" ACCESS PORT },
 		{ "-p udp,local=/a", "port \"udp,local=/a\": remote= is missing; the form is "
 		  "udp,local=HOST:PORT,remote=HOST:PORT" PORT },
 		{ "-p udp,remote=/a", "port \"udp,remote=/a\": local= is missing; the form is "
@@ -650,7 +803,7 @@ static void test_messages(void **state)
 		{ "-p packet", "port \"packet\": ifname= is missing; the form is "
 		  "packet,ifname=NAME" PORT },
 		{ "-p stream", "port \"stream\": path= is missing; the form is "
-		  "stream,path=SOCKET[,server=on|off]" PORT },
+		  "stream,path=SOCKET[,server=on|off]" ACCESS PORT },
 		{ "-p bridge", "port \"bridge\": \"bridge\" is not one of tap, packet, stream, "
 		  "dgram, udp" },
 		{ "-d path=/a,vlan=4095",
@@ -662,10 +815,7 @@ static void test_messages(void **state)
 		{ "-r 1048577", "ready descriptor \"1048577\" is not a number" },
 		{ "-r 1048576", "ready descriptor 1048576 is not open: the program that starts the "
 		  "daemon must open it" },
-		{ "--control-mode 778",
-		  "control mode \"778\" is not an octal number from 0 to 0777" },
 		{ "--control=", "the control socket's path must not be empty" },
-		{ "--control-group=", "the control socket's group must not be empty" },
 		{ "-d path=/a,pmax=5", "\"/a\": pmax= needs rate=, which is missing" },
 		{ "-d path=/a,rate=4294967295K", "\"/a\": rate must be from 8K to 400G bit/s" },
 		{ "-d path=/a,rate=4294967296K",
@@ -894,7 +1044,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_good), WITH(test_ports), WITH(test_captures), WITH(test_link),
-		WITH(test_cc), WITH(test_control), WITH(test_faults), WITH(test_derived_mac),
+		WITH(test_cc), WITH(test_control), WITH(test_access), WITH(test_bad_access),
+		WITH(test_numeric), WITH(test_faults), WITH(test_derived_mac),
 		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths),
 		WITH(test_port_keys), WITH(test_bad), WITH(test_bad_words), WITH(test_messages),
 		WITH(test_file), WITH(test_file_messages), WITH(test_printable), WITH(test_order),

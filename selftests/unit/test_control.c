@@ -2,7 +2,6 @@
 /* control/: good requests, hostile ones, and clients that are slow, many, or leave early. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,40 +33,6 @@
 
 #define PLACES	32
 
-/*
- * Errors of looking for a group, of setting a mode and of giving a file to a group, 0: none. -1:
- * there is no such group, and errno does not change.
- */
-static int group_error, mode_error, owner_error;
-
-struct group *getgrnam(const char *name)
-{
-	static struct group g;
-
-	(void)name;
-	g.gr_gid = geteuid() ? getegid() : 12345;	/* root may give it to any group */
-	errno = group_error == -1 ? 0 : group_error;
-	return group_error ? NULL : &g;
-}
-
-static mode_t mode_before;
-
-int chmod(const char *path, mode_t mode)
-{
-	struct stat st;
-
-	if (!stat(path, &st))
-		mode_before = st.st_mode & 07777;
-	errno = mode_error;
-	return mode_error ? -1 : syscall(SYS_fchmodat, AT_FDCWD, path, mode);
-}
-
-int chown(const char *path, uid_t owner, gid_t group)
-{
-	errno = owner_error;
-	return owner_error ? -1 : syscall(SYS_fchownat, AT_FDCWD, path, owner, group, 0);
-}
-
 static time_t later;	/* s that all clocks are fast */
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -93,7 +58,9 @@ struct fixture {
 
 static struct config_control settings(struct fixture *f)
 {
-	return (struct config_control) { .path = f->path, .mode = 0640 };
+	return (struct config_control) {
+		.path = f->path, .access = { .has_mode = true, .mode = 0640 }
+	};
 }
 
 static int setup(void **state)
@@ -921,7 +888,6 @@ static void test_socket(void **state)
 
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
-	assert_int_equal(mode_before, 0600);
 	/* another server listens there */
 	assert_int_equal(control_open(&f->d, &cc, &other), -EADDRINUSE);
 	control_close(f->d.control);
@@ -946,60 +912,6 @@ static void test_socket(void **state)
 	works(f);
 }
 
-/* Open the control socket, which fails with @err and says @want about it. */
-static void cannot_open(struct fixture *f, const char *group, int err, const char *want)
-{
-	struct config_control cc = settings(f);
-	char text[200], whole[300];
-	struct control *control;
-
-	cc.group = (char *)group;
-	snprintf(whole, sizeof(whole), want, f->path);
-	log_keep(text, sizeof(text));
-	assert_int_equal(control_open(&f->d, &cc, &control), err);
-	log_keep(NULL, 0);
-	assert_string_equal(text, whole);
-	assert_int_equal(access(f->path, F_OK), -1);
-}
-
-/* The group, or why it is unknown; then the mode. */
-static void test_permissions(void **state)
-{
-	static const int unknown[] = { -1, ENOENT, ESRCH, EBADF, EPERM };
-	struct fixture *f = *state;
-	struct config_control cc = settings(f);
-	struct stat st;
-
-	control_close(f->d.control);
-	f->d.control = NULL;
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
-		group_error = unknown[i];
-		cannot_open(f, "no", -EINVAL, "control socket: there is no group no");
-	}
-	group_error = EMFILE;
-	cannot_open(f, "g", -EMFILE,
-		    "control socket: cannot look for group g: Too many open files");
-	group_error = EIO;
-	cannot_open(f, "g", -EIO, "control socket: cannot look for group g: Input/output error");
-	group_error = 0;
-	owner_error = EPERM;
-	cannot_open(f, "g", -EPERM,
-		    "control socket: cannot give %s to group g: Operation not permitted");
-	owner_error = 0;
-	mode_error = EROFS;
-	cannot_open(f, NULL, -EROFS, "control socket: cannot set the mode of %s to 0640: "
-		    "Read-only file system");
-	cannot_open(f, "g", -EROFS, "control socket: cannot set the mode of %s to 0640: "
-		    "Read-only file system");
-	mode_error = 0;
-	cc.group = (char *)"g";
-	assert_int_equal(control_open(&f->d, &cc, &f->d.control), 0);
-	assert_int_equal(stat(f->path, &st), 0);
-	assert_int_equal(st.st_uid, geteuid());
-	assert_int_equal(st.st_gid, getgrnam("g")->gr_gid);
-	works(f);
-}
-
 /* Before the socket gets its mode, only its owner has access. */
 static void test_never_open(void **state)
 {
@@ -1010,7 +922,7 @@ static void test_never_open(void **state)
 	int fd;
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/x", f->dir);
-	fd = unix_bind(&addr, SOCK_STREAM, 0600);
+	fd = unix_bind(&addr, SOCK_STREAM, NULL);
 	umask(mask);
 	assert_true(fd >= 0);
 	assert_int_equal(stat(addr.sun_path, &st), 0);
@@ -1067,7 +979,6 @@ int main(void)
 		WITH(test_slow_reader),
 		WITH(test_stuck),
 		WITH(test_socket),
-		WITH(test_permissions),
 		WITH(test_never_open),
 	};
 

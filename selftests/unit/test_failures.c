@@ -142,6 +142,11 @@ static void fail_all(struct fixture *f, const struct operation *o)
 	fail_each(f, o, FAILING_KERNEL, ENOSPC);
 }
 
+static int attach(struct fixture *f, struct attachment *a, const struct config_device *d)
+{
+	return attach_device(a, f->d.loop, &f->d.engine, d, &f->d.access);
+}
+
 static int setup(void **state)
 {
 	struct config_device d = { .name = "vm1", .mac = { 2, 0, 0, 0, 0, 1 } };
@@ -156,7 +161,7 @@ static int setup(void **state)
 	assert_int_equal(captures_init(&f->d.captures, f->d.engine.sw, f->d.engine.clock), 0);
 	f->d.attached = test_calloc(1, sizeof(*f->d.attached));
 	d.path = (char *)textf(f, "%s/vm1", f->dir);
-	assert_int_equal(attach_device(f->d.attached, f->d.loop, &f->d.engine, &d), 0);
+	assert_int_equal(attach(f, f->d.attached, &d), 0);
 	f->d.n = 1;
 	f->d.serving = true;
 	*state = f;
@@ -196,7 +201,7 @@ static int port_open(struct fixture *f)
 		snprintf(text, sizeof(text), port_spec, getpid() >> 8 & 0xff, getpid() & 0xff);
 	else
 		snprintf(text, sizeof(text), port_spec, f->dir, f->dir);
-	err = config_port_parse(&spec, text);
+	err = config_port_parse(&spec, text, false);
 	if (err)
 		return err;
 	err = daemon_port_add(&f->d, &spec);
@@ -243,7 +248,7 @@ static void test_interfaces(void **state)
 
 static int control_listen(struct fixture *f)
 {
-	struct config_control cc = { .mode = 0600 };
+	struct config_control cc = { 0 };
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/control", f->dir);
@@ -268,11 +273,11 @@ static void test_name_kept(void **state)
 	snprintf(want, sizeof(want), "cannot listen on %s/x: address in use by another process; stop it or choose another path",
 		 f->dir);
 	assert_int_equal(unix_address(&addr, textf(f, "%s/x", f->dir)), 0);
-	fd = unix_bind(&addr, SOCK_STREAM, 0600);
+	fd = unix_bind(&addr, SOCK_STREAM, NULL);
 	assert_true(fd >= 0);
 	log_keep(f->said, sizeof(f->said));
 	failing_begin(FAILING_KERNEL, EMFILE, 1);	/* the second socket() */
-	other = unix_bind(&addr, SOCK_STREAM, 0600);
+	other = unix_bind(&addr, SOCK_STREAM, NULL);
 	assert_true(failing_end());
 	log_keep(NULL, 0);
 	assert_int_equal(other, -EADDRINUSE);
@@ -326,7 +331,7 @@ static int vfu_listen(struct fixture *f)
 	f->func = (struct vfu_func) {
 		.ops = &no_ops, .name = "test", .nvectors = 2, .bar[0] = { 4096, 0 },
 	};
-	return vfu_server_open(f->d.loop, &f->func, textf(f, "%s/vfu", f->dir), &f->server);
+	return vfu_server_open(f->d.loop, &f->func, textf(f, "%s/vfu", f->dir), NULL, &f->server);
 }
 
 static void vfu_hang_up(struct fixture *f)
@@ -351,7 +356,7 @@ static int device_attach(struct fixture *f)
 	snprintf(path, sizeof(path), "%s/vm2", f->dir);
 	d.path = path;
 	d.link.kbps = 1000;
-	err = attach_device(&a, f->d.loop, &f->d.engine, &d);
+	err = attach(f, &a, &d);
 	if (!err)
 		attach_remove(&a);
 	assert_null(a.function);
@@ -383,7 +388,7 @@ static void test_long_path(void **state)
 	memset(path, 'a', sizeof(path));
 	for (size_t len = 250; len < sizeof(path); len++) {
 		path[len] = '\0';
-		assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENAMETOOLONG);
+		assert_int_equal(attach(f, &a, &d), -ENAMETOOLONG);
 		path[len] = 'a';
 	}
 }
@@ -407,7 +412,7 @@ static void test_attach(void **state)
 	snprintf(path, sizeof(path), "%s/vm2", f->dir);
 	snprintf(want, sizeof(want), "ornicd: vm2: listening on %s, mac 02:1b:c3:d4:e5:f6\n", path);
 	lines_begin();
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), 0);
+	assert_int_equal(attach(f, &a, &d), 0);
 	lines_end(want);
 	port = switch_port_find(f->d.engine.sw, "vm2");
 	assert_ptr_equal(port, a.function->dev.port.sw);
@@ -422,24 +427,24 @@ static void test_attach(void **state)
 
 	log_keep(f->said, sizeof(f->said));
 	snprintf(path, sizeof(path), "%s/none/vm2", f->dir);
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENOENT);
+	assert_int_equal(attach(f, &a, &d), -ENOENT);
 	snprintf(want, sizeof(want),
 		 "cannot listen on %s/none/vm2: there is no directory %s/none; create it first",
 		 f->dir, f->dir);
 	assert_string_equal(f->said, want);
 	log_keep(f->said, sizeof(f->said));
 	snprintf(path, sizeof(path), "/dev/null/vm2");
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENOENT);
+	assert_int_equal(attach(f, &a, &d), -ENOENT);
 	assert_string_equal(f->said, "cannot listen on /dev/null/vm2: there is no directory /dev/null; create it first");
 	log_keep(f->said, sizeof(f->said));
 	snprintf(path, sizeof(path), "%s/vm2", f->dir);
 	memcpy(d.mac, taken, 6);
 	d.vlan = 0;
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -EEXIST);
+	assert_int_equal(attach(f, &a, &d), -EEXIST);
 	assert_string_equal(f->said, "vm2: cannot create the device: File exists");
 	memset(path, 'x', sizeof(path) - 1);
 	path[256] = '\0';
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), -ENAMETOOLONG);
+	assert_int_equal(attach(f, &a, &d), -ENAMETOOLONG);
 	assert_int_equal(folder_entries(f->dir), files);
 	log_keep(NULL, 0);
 }
@@ -461,7 +466,7 @@ static void test_port_orders(void **state)
 	log_keep(f->said, sizeof(f->said));
 	for (int i = 0; i < 3; i++) {
 		snprintf(text, sizeof(text), "stream,path=%s/%d,name=p%d", f->dir, i, i);
-		assert_int_equal(config_port_parse(&spec[i], text), 0);
+		assert_int_equal(config_port_parse(&spec[i], text, false), 0);
 		assert_int_equal(daemon_port_add(&f->d, &spec[i]), 0);
 		assert_string_equal(f->said, "");
 	}
@@ -492,7 +497,7 @@ static void test_port_flap(void **state)
 	char text[128];
 
 	snprintf(text, sizeof(text), "dgram,local=%s/l,remote=%s/r,name=p", f->dir, f->dir);
-	assert_int_equal(config_port_parse(&spec, text), 0);
+	assert_int_equal(config_port_parse(&spec, text, false), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(daemon_port_add(&f->d, &spec), 0);
 		assert_int_equal(switch_port_is_up(switch_port_find(f->d.engine.sw, "p")), i != 1);
@@ -741,6 +746,17 @@ static void expect_error(struct fixture *f, const char *order, int code, const c
 #define MEMORY								\
 	"\"memory\":{\"used\":16,\"guaranteed\":17,\"most\":18,\"rejected\":19}"
 
+/* Expect one device in the list, with @rest after its socket. */
+static void expect_device(struct fixture *f, const char *rest)
+{
+	char want[512];
+
+	snprintf(want, sizeof(want),
+		 "[{\"name\":\"vm1\",\"path\":\"%%1$s/vm1\",\"access\":{\"owner\":%u,\"group\":%u,\"mode\":\"0600\"},%s}]",
+		 geteuid(), getegid(), rest);
+	expect_result(f, CALL("device.list", "{}"), want);
+}
+
 static void test_device_list(void **state)
 {
 	struct fixture *f = *state;
@@ -758,19 +774,15 @@ static void test_device_list(void **state)
 	dev->account = (struct account){ .pool = &pool, .used = 16, .rejected = 19 };
 	memcpy(dev->port.mac, (uint8_t[]) { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 }, 6);
 	dev->port.flags |= ORNIC_PORT_F_PROMISC;
-	expect_result(f, CALL("device.list", "{}"),
-		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
-		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
-		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
-		      "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
-		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY "}]");
+	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
+			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
+			 "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
 	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF;
-	expect_result(f, CALL("device.list", "{}"),
-		      "[{\"name\":\"vm1\",\"path\":\"%1$s/vm1\",\"attached\":false,"
-		      "\"state\":\"fatal\",\"link\":\"down\",\"mac\":\"02:1b:c3:d4:e5:f6\","
-		      "\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
-		      "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
-		      "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY "}]");
+	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
+			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
+			 "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
 	dev->account = account;
 	f->d.attached->function->ctrl.state = CTRL_DISABLED;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
@@ -983,7 +995,7 @@ static void test_wrong_orders(void **state)
 
 	expect_result(f, CALL("port.vlan", "{\"port\":\"vm1\",\"vlan\":6}"), "{}");
 	d.path = (char *)textf(f, "%s/vm2", f->dir);
-	assert_int_equal(attach_device(&a, f->d.loop, &f->d.engine, &d), 0);
+	assert_int_equal(attach(f, &a, &d), 0);
 	err = switch_port_set_mac(a.function->dev.port.sw, f->d.attached->function->dev.port.mac);
 	assert_int_equal(err, 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -1330,7 +1342,7 @@ static int read_config(struct fixture *f)
 	static const char *const words[] = {
 		"-d", "path=%s/vm3,mac=02:00:00:00:00:01,rate=10M", "-p",
 		"stream,path=%s/port,name=port", "-w", "%s/capture,device=vm3", "--cc", "on", "-f",
-		"%s/faults", "-C", "%s/control", "--control-group", "root", "-c",
+		"%s/faults", "-C", "%s/control", "--control-group", "0", "-c",
 	};
 	int argc = 1;
 
@@ -1378,7 +1390,7 @@ static void test_config(void **state)
 				 f->said, left);
 		if (!err && (f->config.ndevices != 2 || f->config.nports != 2 ||
 			     f->config.ncaptures != 2 || f->config.nfaults != 2 ||
-			     !f->config.control.path || !f->config.control.group ||
+			     !f->config.control.path || !f->config.control.access.has_gid ||
 			     f->config.spin_us != 7 || f->config.cc.on))
 			fail_msg("an option is ignored after failure %u", left);
 		assert_int_equal(descriptors(), f->fds);
@@ -1401,10 +1413,8 @@ static void prepare_start(struct fixture *f, sigset_t *set)
 	assert_int_equal(read_config(f), 0);
 	unlink(textf(f, "%s.conf", f->dir));
 	/* only root may give the control socket to the group root */
-	if (geteuid()) {
-		free(f->config.control.group);
-		f->config.control.group = NULL;
-	}
+	if (geteuid())
+		f->config.control.access.has_gid = false;
 	/* neither captures to files that stay, nor a file of rules */
 	while (f->config.ncaptures)
 		capture_spec_free(&f->config.capture[--f->config.ncaptures]);

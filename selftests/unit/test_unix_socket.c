@@ -28,9 +28,19 @@ static char said[256];
 static struct sockaddr_un at;
 static bool no_spare;
 
+/* What happens between bind() and open() by O_PATH */
+static void (*meanwhile)(void);
+static int path_error;
+
 /* Replaces the C library's: the spare descriptor cannot be opened again. */
 int open(const char *path, int flags, ...)
 {
+	if ((flags & O_PATH) && meanwhile)
+		meanwhile();
+	if ((flags & O_PATH) && path_error) {
+		errno = path_error;
+		return -1;
+	}
 	if (no_spare && !strcmp(path, "/dev/null")) {
 		errno = ENFILE;
 		return -1;
@@ -58,6 +68,47 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	errno = accept_error;
 	accept_error = 0;
 	return -1;
+}
+
+/* What was done with the socket file, and the permissions that it had before; errors to return */
+static char steps[256];
+static int owner_error, group_error, mode_error, listen_error;
+
+static int step(int error, const char *what, unsigned int arg)
+{
+	size_t len = strlen(steps);
+	struct stat st;
+
+	if (lstat(at.sun_path, &st) < 0)
+		st.st_mode = 0;
+	snprintf(steps + len, sizeof(steps) - len, "%s %u at %03o, ", what, arg,
+		 st.st_mode & 0777);
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/* Replaces the C library's, and gives nothing away. */
+int fchownat(int dir, const char *path, uid_t uid, gid_t gid, int flags)
+{
+	(void)dir;
+	assert_string_equal(path, "");
+	assert_int_equal(flags, AT_EMPTY_PATH);
+	if (uid == (uid_t)-1)
+		return step(group_error, "group", gid);
+	assert_int_equal(gid, (gid_t)-1);
+	return step(owner_error, "owner", uid);
+}
+
+int chmod(const char *path, mode_t mode)
+{
+	if (step(mode_error, "mode", mode))
+		return -1;
+	return syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+}
+
+int listen(int fd, int backlog)
+{
+	return step(listen_error, "listen", 0) ? -1 : syscall(SYS_listen, fd, backlog);
 }
 
 static int setup(void **state)
@@ -145,12 +196,12 @@ static void test_names(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		const int free_fd = next_fd();
-		int fd = unix_bind(&at, types[i], i ? 0600 : 0640);
+		int fd = unix_bind(&at, types[i], NULL);
 
 		expect_flags(fd);
 		assert_int_equal(stat(at.sun_path, &st), 0);
-		assert_int_equal(st.st_mode, S_IFSOCK | (i ? 0600 : 0640));
-		assert_int_equal(unix_bind(&at, types[i], 0666), -EADDRINUSE);
+		assert_int_equal(st.st_mode, S_IFSOCK | 0600);
+		assert_int_equal(unix_bind(&at, types[i], NULL), -EADDRINUSE);
 		snprintf(in_use, sizeof(in_use),
 			 "address in use by pid %d; stop it or choose another path", getpid());
 		if (i)
@@ -159,7 +210,7 @@ static void test_names(void **state)
 		expect_said(in_use);
 		assert_int_equal(stat(at.sun_path, &st), 0);
 		close(fd);
-		fd = unix_bind(&at, types[i], 0600);
+		fd = unix_bind(&at, types[i], NULL);
 		assert_true(fd >= 0);
 		close(fd);
 		unlink(at.sun_path);
@@ -178,14 +229,14 @@ static void test_rejected(void **state)
 	(void)state;
 	fd = creat(at.sun_path, 0600);
 	close(fd);
-	assert_int_equal(unix_bind(&at, SOCK_STREAM, 0600), -EADDRINUSE);
+	assert_int_equal(unix_bind(&at, SOCK_STREAM, NULL), -EADDRINUSE);
 	expect_said("the file exists and is not a socket; remove it or choose another path");
 	assert_int_equal(unlink(at.sun_path), 0);
 	strcat(at.sun_path, "/x");
-	assert_int_equal(unix_bind(&at, SOCK_STREAM, 0600), -ENOENT);
+	assert_int_equal(unix_bind(&at, SOCK_STREAM, NULL), -ENOENT);
 	expect_said("No such file or directory; create its directory first");
 	strcpy(at.sun_path, "/dev/null/x");
-	assert_int_equal(unix_bind(&at, SOCK_STREAM, 0600), -ENOTDIR);
+	assert_int_equal(unix_bind(&at, SOCK_STREAM, NULL), -ENOTDIR);
 	expect_said("Not a directory");
 	at = good;
 	assert_int_equal(next_fd(), free_fd);
@@ -197,7 +248,7 @@ static void test_rejected(void **state)
  */
 static void test_limit(void **state)
 {
-	int sock = unix_bind(&at, SOCK_STREAM, 0600), client, fd, used, others[LIMIT];
+	int sock = unix_bind(&at, SOCK_STREAM, NULL), client, fd, used, others[LIMIT];
 	const struct rlimit few = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
 	char byte;
 
@@ -249,7 +300,7 @@ static void test_accept_errors(void **state)
 		{ ENFILE, "test: cannot accept a connection: Too many open files in system", true },
 		{ ENOMEM, "test: cannot accept a connection: Cannot allocate memory", false },
 	};
-	int sock = unix_bind(&at, SOCK_STREAM, 0600);
+	int sock = unix_bind(&at, SOCK_STREAM, NULL);
 	const int free_fd = next_fd();
 
 	(void)state;
@@ -275,20 +326,231 @@ static void test_accept_errors(void **state)
 /* A socket of another kind has the name: it stays, with the process unknown. */
 static void test_other_kind(void **state)
 {
-	int fd = unix_bind(&at, SOCK_STREAM, 0600);
+	int fd = unix_bind(&at, SOCK_STREAM, NULL);
 	const unsigned int fds = descriptors();
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(unix_bind(&at, SOCK_DGRAM, 0600), -EADDRINUSE);
+	assert_int_equal(unix_bind(&at, SOCK_DGRAM, NULL), -EADDRINUSE);
 	expect_said("address in use by another process; stop it or choose another path");
 	assert_int_equal(access(at.sun_path, F_OK), 0);
 	assert_int_equal(descriptors(), fds);
 	close(fd);
-	fd = unix_bind(&at, SOCK_DGRAM, 0600);
+	fd = unix_bind(&at, SOCK_DGRAM, NULL);
 	assert_true(fd >= 0);
 	assert_int_equal(descriptors(), fds);
 	close(fd);
+}
+
+/* Bind, and check the steps, the result in @a and the file's mode. */
+static void expect_steps(int type, struct unix_access a, const char *want)
+{
+	const mode_t mode = a.has_mode ? a.mode : 0600;
+	const struct unix_access wish = a;
+	struct stat st;
+	int fd;
+
+	steps[0] = '\0';
+	fd = unix_bind(&at, type, &a);
+	assert_true(fd >= 0);
+	assert_string_equal(steps, want);
+	assert_int_equal(stat(at.sun_path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFSOCK | mode);
+	assert_true(a.has_uid && a.has_gid && a.has_mode);
+	assert_int_equal(a.uid, wish.has_uid ? wish.uid : st.st_uid);
+	assert_int_equal(a.gid, wish.has_gid ? wish.gid : st.st_gid);
+	assert_int_equal(a.mode, mode);
+	close(fd);
+	unlink(at.sun_path);
+}
+
+/*
+ * The file never lets anybody connect who may not: bits for a group come after the group, and
+ * listen() is last. The umask does not matter.
+ */
+static void test_access(void **state)
+{
+	const uid_t other = geteuid() + 1;
+	const gid_t group = getegid() + 1;
+	const struct unix_access all = {
+		.has_uid = true, .has_gid = true, .has_mode = true,
+		.uid = other, .gid = group, .mode = 0666
+	};
+	const struct unix_access own = {
+		.has_uid = true, .has_gid = true, .uid = geteuid(), .gid = getegid()
+	};
+	const struct unix_access no_group = { .has_mode = true, .mode = 0646 };
+	const struct unix_access closed = { .has_mode = true };
+	const mode_t before = umask(0);
+	char want[128];
+
+	(void)state;
+	expect_steps(SOCK_STREAM, (struct unix_access){ 0 }, "listen 0 at 600, ");
+	expect_steps(SOCK_DGRAM, (struct unix_access){ 0 }, "");
+	expect_steps(SOCK_STREAM, own, "listen 0 at 600, ");
+	expect_steps(SOCK_STREAM, no_group, "listen 0 at 646, ");
+	expect_steps(SOCK_STREAM, closed, "listen 0 at 000, ");
+	umask(077);
+	expect_steps(SOCK_STREAM, no_group, "mode 422 at 600, listen 0 at 646, ");
+	for (int i = 0; i < 2; i++) {
+		umask(i ? 0 : 0777);
+		snprintf(want, sizeof(want),
+			 "group %u at %s, mode 438 at %s, owner %u at 666, listen 0 at 666, ",
+			 group, i ? "600" : "000", i ? "600" : "000", other);
+		expect_steps(SOCK_STREAM, all, want);
+		*strstr(want, "listen") = '\0';
+		expect_steps(SOCK_DGRAM, all, want);
+	}
+	umask(before);
+	assert_string_equal(said, "");
+}
+
+/* If a step fails, the file is removed and the reason named. */
+static void test_access_errors(void **state)
+{
+	static const struct {
+		int *error;
+		const char *why;
+	} cases[] = {
+		{ &group_error,
+		  "cannot give it to group 4294967293: Operation not permitted; only root and members of the group may do that" },
+		{ &owner_error,
+		  "cannot give it to user 4294967294: Operation not permitted; only root may do that" },
+		{ &mode_error, "cannot set its mode to 0770: Operation not permitted" },
+		{ &listen_error, "Operation not permitted" },
+		{ &path_error, "cannot open it: Operation not permitted" },
+	};
+	const struct unix_access wish = {
+		.has_uid = true, .has_gid = true, .has_mode = true,
+		.uid = 4294967294, .gid = 4294967293, .mode = 0770
+	};
+	const unsigned int fds = descriptors();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct unix_access a = wish;
+
+		*cases[i].error = EPERM;
+		assert_int_equal(unix_bind(&at, SOCK_STREAM, &a), -EPERM);
+		*cases[i].error = 0;
+		expect_said(cases[i].why);
+		assert_memory_equal(&a, &wish, sizeof(a));
+		assert_int_equal(access(at.sun_path, F_OK), -1);
+		assert_int_equal(descriptors(), fds);
+	}
+}
+
+static char other_file[100];	/* of somebody else */
+
+static void put_file(void)
+{
+	assert_int_equal(rename(other_file, at.sun_path), 0);
+}
+
+static void put_symlink(void)
+{
+	unlink(at.sun_path);
+	assert_int_equal(symlink(other_file, at.sun_path), 0);
+}
+
+static void put_socket_with_names(void)
+{
+	unlink(at.sun_path);
+	assert_int_equal(link(other_file, at.sun_path), 0);
+}
+
+static void put_nothing(void)
+{
+	unlink(at.sun_path);
+}
+
+#define REPLACED	"it was replaced; let nobody else write to its directory"
+
+/* Another file that took the name in between is neither given away nor removed. */
+static void test_replaced(void **state)
+{
+	static const struct {
+		void (*put)(void);
+		bool socket;
+		int err;
+		const char *why;
+	} cases[] = {
+		{ put_file, false, -EBUSY, REPLACED },
+		{ put_symlink, false, -EBUSY, REPLACED },
+		{ put_symlink, true, -EBUSY, REPLACED },
+		{ put_socket_with_names, true, -EBUSY, REPLACED },
+		{ put_nothing, false, -ENOENT, "cannot open it: No such file or directory" },
+	};
+	struct unix_access all = { .has_uid = true, .has_gid = true, .has_mode = true };
+	const unsigned int fds = descriptors();
+	struct stat st;
+
+	(void)state;
+	snprintf(other_file, sizeof(other_file), "%s/other", dir);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const mode_t type = cases[i].socket ? S_IFSOCK : S_IFREG;
+
+		assert_int_equal(mknod(other_file, type | 0600, 0), 0);
+		meanwhile = cases[i].put;
+		steps[0] = '\0';
+		assert_int_equal(unix_bind(&at, SOCK_STREAM, &all), cases[i].err);
+		meanwhile = NULL;
+		assert_string_equal(steps, "");
+		expect_said(cases[i].why);
+		if (cases[i].err == -EBUSY) {
+			assert_int_equal(stat(at.sun_path, &st), 0);
+			assert_int_equal(st.st_mode, type | 0600);
+		}
+		unlink(at.sun_path);
+		unlink(other_file);
+		assert_int_equal(descriptors(), fds);
+	}
+}
+
+/* Permission to set owner and group is known before any socket exists. */
+static void test_check(void **state)
+{
+	const struct unix_access both = { .has_uid = true, .has_gid = true, .uid = 5, .gid = 6 };
+	const struct unix_access user = { .has_uid = true, .uid = 5 };
+	const unsigned int fds = descriptors();
+
+	(void)state;
+	steps[0] = '\0';
+	assert_int_equal(unix_access_check(at.sun_path, &(struct unix_access){ 0 }), 0);
+	assert_string_equal(steps, "");
+	assert_int_equal(unix_access_check(at.sun_path, &both), 0);
+	assert_string_equal(steps, "group 6 at 000, owner 5 at 000, ");
+	owner_error = EPERM;
+	assert_int_equal(unix_access_check(at.sun_path, &user), -EPERM);
+	owner_error = 0;
+	expect_said("cannot give it to user 5: Operation not permitted; only root may do that");
+	group_error = EINVAL;
+	assert_int_equal(unix_access_check(at.sun_path, &both), -EINVAL);
+	group_error = 0;
+	expect_said("cannot give it to group 6: Invalid argument; only root and members of the group "
+		    "may do that");
+	assert_int_equal(descriptors(), fds);
+}
+
+/* What one leaves open is as in the defaults. */
+static void test_defaults(void **state)
+{
+	const struct unix_access all = { true, true, true, 1, 2, 3 };
+	struct unix_access some = { .has_gid = true, .gid = 9 }, a;
+
+	(void)state;
+	a = unix_access_or(&some, &all);
+	assert_true(a.has_uid && a.has_gid && a.has_mode);
+	assert_int_equal(a.uid, 1);
+	assert_int_equal(a.gid, 9);
+	assert_int_equal(a.mode, 3);
+	a = unix_access_or(&all, &some);
+	assert_int_equal(a.uid, 1);
+	assert_int_equal(a.gid, 2);
+	assert_int_equal(a.mode, 3);
+	a = unix_access_or(&(struct unix_access){ 0 }, &some);
+	assert_false(a.has_uid || a.has_mode);
+	assert_int_equal(a.gid, 9);
 }
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
@@ -297,7 +559,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(address), TEST(names), TEST(rejected), TEST(limit),
-		TEST(accept_errors), TEST(other_kind),
+		TEST(accept_errors), TEST(other_kind), TEST(access), TEST(access_errors),
+		TEST(replaced), TEST(check), TEST(defaults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

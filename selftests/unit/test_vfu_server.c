@@ -75,7 +75,7 @@ static int setup(void **state)
 	t->loop = loop_new();
 	assert_non_null(t->loop);
 	/* the first socket of a process keeps a spare descriptor */
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	vfu_server_close(server);
 	t->before = descriptors();
 	*state = t;
@@ -98,7 +98,7 @@ static void refused(struct fix *t, const char *path, int want)
 	struct vfu_func f = function();
 	struct vfu_server *server;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, path, &server), want);
+	assert_int_equal(vfu_server_open(t->loop, &f, path, NULL, &server), want);
 	assert_int_equal(descriptors(), t->before);
 }
 
@@ -109,7 +109,7 @@ static void test_open_and_close(void **state)
 	struct vfu_server *server;
 	struct stat st;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	assert_int_equal(stat(t->path, &st), 0);
 	assert_true(S_ISSOCK(st.st_mode));
 	vfu_server_close(server);
@@ -143,7 +143,7 @@ static void test_impossible_function(void **state)
 
 	f.bar[0].size = 100;
 	lines_begin();
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), -EINVAL);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), -EINVAL);
 	lines_end("ornicd: error: test: BAR0: size 0x64 or position not possible\n"
 		  "ornicd: error: test: cannot make its PCI function: Invalid argument\n");
 	assert_int_equal(stat(t->path, &st), -1);
@@ -165,7 +165,7 @@ static void test_in_use(void **state)
 	assert_int_equal(stat(t->path, &st), 0);
 	assert_true(S_ISREG(st.st_mode));
 	unlink(t->path);
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	t->before = descriptors();
 	refused(t, t->path, -EADDRINUSE);
 	assert_int_equal(stat(t->path, &st), 0);
@@ -184,7 +184,7 @@ static void test_stale(void **state)
 	strcpy(addr.sun_path, t->path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	close(fd);
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	vfu_server_close(server);
 	assert_int_equal(descriptors(), t->before);
 }
@@ -204,7 +204,7 @@ static void test_no_descriptor(void **state)
 	none = was;
 	none.rlim_cur = lowest;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	err = vfu_server_open(t->loop, &f, t->path, &server);
+	err = vfu_server_open(t->loop, &f, t->path, NULL, &server);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(err, -EMFILE);
 	assert_int_equal(stat(t->path, &st), -1);
@@ -246,7 +246,7 @@ static void test_process(void **state)
 	char want[256];
 	int fd, second;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	snprintf(want, sizeof(want), "ornicd: test: client connected, process %1$d\n"
 		 "ornicd: warning: test: %2$s: another client is connected, rejected pid %1$d\n",
 		 getpid(), t->path);
@@ -271,7 +271,7 @@ static void test_no_process_or_memory(void **state)
 	char byte;
 	int fd;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	no_peer = true;
 	lines_begin();
 	fd = dial(t);
@@ -300,7 +300,7 @@ static void test_clients(void **state)
 	struct vfu_server *server;
 	char byte;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	t->before = descriptors();
 	for (int i = 0; i < 3; i++) {
 		int first = dial(t), second;
@@ -339,7 +339,7 @@ static void test_ends(void **state)
 	char answer[4096];
 	int fd;
 
-	assert_int_equal(vfu_server_open(t->loop, &f, t->path, &server), 0);
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	assert_string_equal(vfu_server_path(server), t->path);
 	for (int i = 0; i < 2; i++) {
 		fd = dial(t);

@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	if (!loop || signals_open(&signals, loop) || backing_guard())
 		return 1;
 	loop_set_work(loop, dev_work, spin ? &device : NULL);
-	if (vfu_server_open(loop, &device.func, argv[1], &server))
+	if (vfu_server_open(loop, &device.func, argv[1], NULL, &server))
 		return 1;
 	err = loop_run(loop);
 	vfu_server_close(server);

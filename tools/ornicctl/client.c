@@ -27,7 +27,7 @@ static const char *why(int err)
 	case ECONNREFUSED:
 		return "no process listens there: ornicd has ended; start it again";
 	case EACCES:
-		return "permission denied; see ornicd's --control-mode and --control-group";
+		return "permission denied; see ornicd's --control-owner, -group and -mode";
 	default:
 		return strerror(err);
 	}

@@ -33,8 +33,9 @@ static int attach_check_directory(const char *path)
 }
 
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
-		  const struct config_device *d)
+		  const struct config_device *d, const struct unix_access *access)
 {
+	const struct unix_access own = unix_access_or(&d->access, access);
 	int err = attach_check_directory(d->path);
 
 	if (err)
@@ -51,7 +52,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 	if (err)
 		log_err("%s: cannot set up its port: %s", d->name, strerror(-err));
 	else
-		err = vfu_server_open(loop, &a->function->vfu, d->path, &a->server);
+		err = vfu_server_open(loop, &a->function->vfu, d->path, &own, &a->server);
 	if (err) {
 		function_free(a->function);
 		a->function = NULL;

@@ -26,10 +26,11 @@ struct attachment {
 
 /*
  * attach_device() - create device @d on the switch and listen on its socket
+ * @access: who may connect, where @d does not say so itself
  * Return: 0, or a negative errno after an error line.
  */
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
-		  const struct config_device *d);
+		  const struct config_device *d, const struct unix_access *access);
 /* attach_remove() - remove the device and its socket; an empty @a is ignored */
 void attach_remove(struct attachment *a);
 

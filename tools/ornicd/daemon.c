@@ -61,7 +61,7 @@ static int daemon_attach(struct daemon *d, const struct config *c)
 	}
 	for (; d->n < c->ndevices; d->n++) {
 		int err = attach_device(&d->attached[d->n], d->loop, &d->engine,
-					&c->device[d->n]);
+					&c->device[d->n], &d->access);
 
 		if (err)
 			return err;
@@ -79,9 +79,11 @@ int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
 		.arg = &d->engine,
 		.busy = d->serving,
 	};
+	struct uplink_spec own = *spec;
 	struct uplink **all;
 	int err;
 
+	own.access = unix_access_or(&spec->access, &d->access);
 	if (switch_port_find(d->engine.sw, spec->name)) {
 		log_err("port \"%s\": another port has the name %s; add name= to it", spec->text,
 			spec->name);
@@ -93,7 +95,7 @@ int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
 		return -ENOMEM;
 	}
 	d->uplink = all;
-	err = uplink_open(&host, spec, &all[d->nuplinks]);
+	err = uplink_open(&host, &own, &all[d->nuplinks]);
 	if (err)
 		return err;
 	d->nuplinks++;
@@ -222,10 +224,45 @@ static int daemon_watch(struct daemon *d)
 	return err;
 }
 
+/* Return the path of the socket that the port creates, NULL if it creates none. */
+static const char *port_socket(const struct uplink_spec *s)
+{
+	if (!strcmp(s->kind, "dgram"))
+		return s->local;
+	return s->client ? NULL : s->path;
+}
+
+/*
+ * Check that all sockets can get their owners and groups, so that a daemon that cannot start has
+ * created none.
+ */
+static int daemon_check_access(const struct config *c)
+{
+	struct unix_access a;
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->ndevices && !err; i++) {
+		a = unix_access_or(&c->device[i].access, &c->access);
+		err = unix_access_check(c->device[i].path, &a);
+	}
+	for (unsigned int i = 0; i < c->nports && !err; i++) {
+		const char *path = port_socket(&c->port[i]);
+
+		a = unix_access_or(&c->port[i].access, &c->access);
+		err = path ? unix_access_check(path, &a) : 0;
+	}
+	if (!err && c->control.path)
+		err = unix_access_check(c->control.path, &c->control.access);
+	return err;
+}
+
 static int daemon_serve(struct daemon *d, const struct config *c)
 {
-	int err = captures_init(&d->captures, d->engine.sw, d->engine.clock);
+	int err = daemon_check_access(c);
 
+	if (err)
+		return err;
+	err = captures_init(&d->captures, d->engine.sw, d->engine.clock);
 	if (err) {
 		log_err("cannot prepare captures: %s", strerror(-err));
 		return err;
@@ -273,6 +310,7 @@ static int daemon_start(struct daemon *d, const struct config *c)
 	}
 	d->engine.cc = c->cc;
 	account_pool_init(&d->engine.memory, daemon_memory());
+	d->access = c->access;
 	err = daemon_serve(d, c);
 	engine_fini(&d->engine);
 	return err;

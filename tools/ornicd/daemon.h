@@ -23,6 +23,7 @@ struct control;
  * @n:		number of @attached
  * @uplink:	ports to the outside
  * @nuplinks:	number of @uplink
+ * @access:	who may connect to sockets of devices and ports that do not say so themselves
  * @control:	control socket, or NULL
  * @serving:	start is complete: guests may be running
  */
@@ -34,6 +35,7 @@ struct daemon {
 	unsigned int n;
 	struct uplink **uplink;
 	unsigned int nuplinks;
+	struct unix_access access;
 	struct control *control;
 	bool serving;
 };

@@ -2,7 +2,7 @@
 /*
  * UNIX sockets with a name in the file system; take over names that dead processes left.
  */
-#define _GNU_SOURCE 1	/* accept4() */
+#define _GNU_SOURCE 1	/* accept4(), memfd_create(), O_PATH */
 
 #include "unix_socket.h"
 
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,28 +104,165 @@ static int unix_failed(const struct sockaddr_un *addr, int fd, int err, const ch
 	return err;
 }
 
-int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode)
+struct unix_access unix_access_or(const struct unix_access *a, const struct unix_access *defaults)
 {
+	return (struct unix_access) {
+		.has_uid = a->has_uid || defaults->has_uid,
+		.has_gid = a->has_gid || defaults->has_gid,
+		.has_mode = a->has_mode || defaults->has_mode,
+		.uid = a->has_uid ? a->uid : defaults->uid,
+		.gid = a->has_gid ? a->gid : defaults->gid,
+		.mode = a->has_mode ? a->mode : defaults->mode,
+	};
+}
+
+/* Set the owner of an open file; @path is for the message. */
+static int unix_set_owner(const char *path, int fd, uid_t uid)
+{
+	int err;
+
+	if (!fchownat(fd, "", uid, -1, AT_EMPTY_PATH))
+		return 0;
+	err = -errno;
+	log_err("cannot listen on %s: cannot give it to user %u: %s; only root may do that", path,
+		uid, strerror(-err));
+	return err;
+}
+
+static int unix_set_group(const char *path, int fd, gid_t gid)
+{
+	int err;
+
+	if (!fchownat(fd, "", -1, gid, AT_EMPTY_PATH))
+		return 0;
+	err = -errno;
+	log_err("cannot listen on %s: cannot give it to group %u: %s; only root and members of the group may do that",
+		path, gid, strerror(-err));
+	return err;
+}
+
+/* fchmod() rejects a descriptor of O_PATH. */
+static int unix_set_mode(const char *path, int fd, mode_t mode)
+{
+	char self[32];
+	int err;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (!chmod(self, mode))
+		return 0;
+	err = -errno;
+	log_err("cannot listen on %s: cannot set its mode to %04o: %s", path, mode, strerror(-err));
+	return err;
+}
+
+/* The rules for giving away a file are the same for an anonymous one. */
+int unix_access_check(const char *path, const struct unix_access *a)
+{
+	int fd = memfd_create("access", MFD_CLOEXEC), err = 0;
+
+	if (fd < 0) {
+		err = -errno;
+		log_err("cannot listen on %s: %s", path, strerror(-err));
+		return err;
+	}
+	if (a->has_gid)
+		err = unix_set_group(path, fd, a->gid);
+	if (!err && a->has_uid)
+		err = unix_set_owner(path, fd, a->uid);
+	close(fd);
+	return err;
+}
+
+/*
+ * Open the file that bind() created. If somebody has put another one in its place, this must not
+ * be given away: reject it unless it is a socket that has no other name.
+ */
+static int unix_open_file(const char *path, struct stat *st)
+{
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), err;
+
+	if (fd < 0 || fstat(fd, st) < 0) {
+		err = -errno;
+		log_err("cannot listen on %s: cannot open it: %s", path, strerror(-err));
+	} else if (!S_ISSOCK(st->st_mode) || st->st_nlink != 1) {
+		err = -EBUSY;
+		log_err("cannot listen on %s: it was replaced; let nobody else write to its directory",
+			path);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/*
+ * Set owner, group and mode of the socket file. The order matters: bits of the mode are for the
+ * final group, and the owner is last, because another one's file cannot be changed any more.
+ */
+static int unix_set_access(const char *path, struct unix_access *a)
+{
+	struct unix_access is = { .has_uid = true, .has_gid = true };
+	struct stat st;
+	int fd = unix_open_file(path, &st), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (a->has_gid && a->gid != st.st_gid)
+		err = unix_set_group(path, fd, a->gid);
+	if (!err && a->mode != (st.st_mode & 0777))
+		err = unix_set_mode(path, fd, a->mode);
+	if (!err && a->has_uid && a->uid != st.st_uid)
+		err = unix_set_owner(path, fd, a->uid);
+	close(fd);
+	is.uid = st.st_uid;
+	is.gid = st.st_gid;
+	*a = unix_access_or(a, &is);
+	return err;
+}
+
+/* Listen on a new socket, once its file has owner, group and mode. */
+static int unix_publish(int fd, const char *path, int type, struct unix_access *a)
+{
+	int err = unix_set_access(path, a);
+
+	if (err)
+		return err;
+	if (type != SOCK_STREAM || !listen(fd, SOMAXCONN))
+		return 0;
+	err = -errno;
+	log_err("cannot listen on %s: %s", path, strerror(-err));
+	return err;
+}
+
+int unix_bind(const struct sockaddr_un *addr, int type, struct unix_access *access)
+{
+	static const struct unix_access private = { .has_mode = true, .mode = UNIX_MODE };
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct unix_access a = access ? unix_access_or(access, &private) : private;
 	char why[WHY_BYTES];
 	int err;
 
 	if (fd < 0)
 		return unix_failed(addr, fd, -errno, NULL);
 	/*
-	 * bind() creates the file with the socket's mode. Set it first, so that no other user can
-	 * connect in between.
+	 * bind() creates the file with the socket's mode. Set it first, so that nobody can connect
+	 * in between: only the bits for the process's user until the group is the right one.
 	 */
-	if (fchmod(fd, mode) < 0)
+	if (fchmod(fd, a.has_gid ? a.mode & 0700 : a.mode) < 0)
 		return unix_failed(addr, fd, -errno, NULL);
 	err = unix_take_name(fd, addr, type, why);
 	if (err)
 		return unix_failed(addr, fd, err, why);
-	if (type == SOCK_STREAM && listen(fd, SOMAXCONN) < 0) {
-		err = -errno;
-		unlink(addr->sun_path);
-		return unix_failed(addr, fd, err, NULL);
+	err = unix_publish(fd, addr->sun_path, type, &a);
+	if (err) {
+		if (err != -EBUSY)	/* the name belongs to somebody else */
+			unlink(addr->sun_path);
+		close(fd);
+		return err;
 	}
+	if (access)
+		*access = a;
 	spare_keep();
 	return fd;
 }

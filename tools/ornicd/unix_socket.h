@@ -5,11 +5,40 @@
 #ifndef ORNICD_UNIX_SOCKET_H
 #define ORNICD_UNIX_SOCKET_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
-/** UNIX_MODE - default mode of a socket file: only the umask restricts it */
-#define UNIX_MODE	0777
+/** UNIX_MODE - permission bits of a socket file if the user did not choose others */
+#define UNIX_MODE	0600
+
+/**
+ * struct unix_access - who may connect to a socket: owner, group and mode of its file
+ * @has_uid:	an owner was chosen; if not, it is the user of the process
+ * @has_gid:	a group was chosen; if not, it is the one that files in the directory get
+ * @has_mode:	permission bits were chosen; if not, they are UNIX_MODE
+ * @uid:	owner
+ * @gid:	group
+ * @mode:	permission bits, of which the one to write lets a client connect
+ */
+struct unix_access {
+	bool has_uid;
+	bool has_gid;
+	bool has_mode;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+};
+
+/* unix_access_or() - return @a, and what it leaves open as in @defaults */
+struct unix_access unix_access_or(const struct unix_access *a, const struct unix_access *defaults);
+
+/*
+ * unix_access_check() - check that this process may give a file the owner and group of @a; @path is
+ * for the message
+ * Return: 0, or a negative errno after an error line.
+ */
+int unix_access_check(const char *path, const struct unix_access *a);
 
 /* unix_address() - fill in an address. Return: 0, or -ENAMETOOLONG after a log line. */
 int unix_address(struct sockaddr_un *addr, const char *path);
@@ -18,11 +47,16 @@ int unix_address(struct sockaddr_un *addr, const char *path);
  * unix_bind() - create a non-blocking socket at @addr; listen if @type is SOCK_STREAM
  *
  * Takes over a name that a dead process left, but not one in use. Processes that try this at the
- * same moment are not kept apart. The file gets @mode less the umask; the caller removes it.
+ * same moment are not kept apart. The caller removes the file.
  *
- * Return: the descriptor, or a negative errno after a log line.
+ * @access is what the file gets, regardless of the umask, and is updated to what it has; NULL
+ * leaves all open. At no moment may a user connect whom @access keeps out, except the process's. If
+ * others may write to the directory, they can replace the socket, but cannot make this function
+ * change the owner or mode of a file that is no socket.
+ *
+ * Return: the descriptor, or a negative errno after a log line. Then there is no file.
  */
-int unix_bind(const struct sockaddr_un *addr, int type, mode_t mode);
+int unix_bind(const struct sockaddr_un *addr, int type, struct unix_access *access);
 
 /*
  * unix_accept() - accept a connection on @sock as a non-blocking descriptor

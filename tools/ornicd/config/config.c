@@ -20,7 +20,6 @@
 
 #define CONFIG_SPIN_US		5
 #define CONFIG_MAX_SPIN_US	1000000
-#define CONFIG_CONTROL_MODE	0600
 #define CONFIG_MAX_PATH		(sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 
 static const char usage[] =
@@ -34,9 +33,13 @@ static const char usage[] =
 	"  -f, --faults FILE     fault injection rules; more than once\n"
 	"  -c, --config FILE     JSON file with devices and settings\n"
 	"  -s, --spin-us N       poll an empty queue for N microseconds (default 5)\n"
+	"      --socket-owner U  user who owns the sockets of devices and ports\n"
+	"      --socket-group G  their group\n"
+	"      --socket-mode M   their permissions, octal (default 0600)\n"
 	"  -C, --control SOCKET  accept commands of ornicctl at this socket\n"
-	"      --control-mode M  permissions of that socket, octal (default 0600)\n"
+	"      --control-owner U user who owns that socket\n"
 	"      --control-group G group of that socket\n"
+	"      --control-mode M  permissions of that socket, octal (default 0600)\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
@@ -47,6 +50,10 @@ static const char usage[] =
 	"  name=NAME             name in messages\n"
 	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
 	"  promisc=on|off        off: the guest cannot receive frames for others (default on)\n"
+	"\n"
+	"Keys of a device, and of a port with a socket of its own (stream, dgram):\n"
+	"  owner=USER,group=GROUP,mode=MODE      who may connect to the socket; defaults: see\n"
+	"                        --socket-owner, --socket-group and --socket-mode\n"
 	"\n"
 	"Keys of a device and of a port:\n"
 	"  vlan=ID               make it an access port of a VLAN: its frames have no tag, but\n"
@@ -82,7 +89,6 @@ void config_init(struct config *c)
 		.spin_us = CONFIG_SPIN_US,
 		.log_level = LOG_INFO,
 		.ready_fd = -1,
-		.control.mode = CONFIG_CONTROL_MODE,
 	};
 	cc_defaults(&c->cc);
 }
@@ -101,7 +107,6 @@ void config_free(struct config *c)
 		capture_spec_free(&c->capture[i]);
 	free(c->capture);
 	free(c->control.path);
-	free(c->control.group);
 	config_fault_free(c);
 	config_init(c);
 }
@@ -267,6 +272,8 @@ int config_add(struct config *c, const struct config_spec *spec)
 	if (!err)
 		err = config_link(path, spec->link, &d.link);
 	if (!err)
+		err = config_access(path, spec->access, false, &d.access);
+	if (!err)
 		err = device_append(c, &d);
 	if (err) {
 		free(d.path);
@@ -304,12 +311,13 @@ int config_capture(struct config *c, const char *text)
 }
 
 enum device_key {
-	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, LINK, KEYS = LINK + CONFIG_LINK_KEYS
+	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, ACCESS, LINK = ACCESS + CONFIG_ACCESS_KEYS,
+	KEYS = LINK + CONFIG_LINK_KEYS
 };
 
 static char *const device_keys[] = {
-	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "rate", "queue", "kmin", "kmax",
-	"pmax", NULL
+	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "owner", "group", "mode", "rate",
+	"queue", "kmin", "kmax", "pmax", NULL
 };
 
 static const struct config_form device_form = {
@@ -317,7 +325,7 @@ static const struct config_form device_form = {
 	.keys = device_keys,
 	.needs = 1 << PATH,
 	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN |
-		 CONFIG_LINK_MASK << LINK,
+		 CONFIG_ACCESS_MASK << ACCESS | CONFIG_LINK_MASK << LINK,
 	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]",
 };
 
@@ -333,6 +341,8 @@ int config_device(struct config *c, const char *text)
 	spec.name = val[NAME];
 	for (int i = 0; i < CONFIG_LINK_KEYS; i++)
 		spec.link[i] = val[LINK + i];
+	for (int i = 0; i < CONFIG_ACCESS_KEYS; i++)
+		spec.access[i] = val[ACCESS + i];
 	if (!err)
 		err = config_on_off(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
 	if (!err)
@@ -418,46 +428,27 @@ static int config_ready_fd(struct config *c, const char *text)
 	return 0;
 }
 
-/* Copy @text to *@to; @what names it in messages. Return: 0, or an errno after an error line. */
-static int string_set(char **to, const char *what, const char *text)
-{
-	if (!*text) {
-		log_err("%s must not be empty", what);
-		return -EINVAL;
-	}
-	free(*to);
-	*to = strdup(text);
-	return *to ? 0 : config_no_memory(what);
-}
-
 int config_set_control(struct config *c, const char *text)
 {
 	if (strlen(text) > CONFIG_MAX_PATH) {
 		log_err("control socket %s is longer than %zu characters", text, CONFIG_MAX_PATH);
 		return -EINVAL;
 	}
-	return string_set(&c->control.path, "the control socket's path", text);
-}
-
-int config_set_control_mode(struct config *c, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (!len || len > 4 || strspn(text, "01234567") != len || strtoul(text, NULL, 8) > 0777) {
-		log_err("control mode \"%s\" is not an octal number from 0 to 0777", text);
+	if (!*text) {
+		log_err("the control socket's path must not be empty");
 		return -EINVAL;
 	}
-	c->control.mode = strtoul(text, NULL, 8);
-	return 0;
-}
-
-int config_set_control_group(struct config *c, const char *text)
-{
-	return string_set(&c->control.group, "the control socket's group", text);
+	free(c->control.path);
+	c->control.path = strdup(text);
+	return c->control.path ? 0 : config_no_memory("the control socket's path");
 }
 
 /* Options that have only a long name */
-enum { OPT_CC = 0x100, OPT_CONTROL_MODE, OPT_CONTROL_GROUP };
+enum {
+	OPT_CC = 0x100,
+	OPT_SOCKET,
+	OPT_CONTROL = OPT_SOCKET + CONFIG_ACCESS_KEYS,
+};
 
 /* Report an unknown option: in a word of several short options it is in optopt, else @word. */
 static void unknown_option(const char *word)
@@ -495,10 +486,15 @@ static int config_option(struct config *c, int opt, const char *arg, const char 
 		return config_ready_fd(c, arg);
 	case 'C':
 		return config_set_control(c, arg);
-	case OPT_CONTROL_MODE:
-		return config_set_control_mode(c, arg);
-	case OPT_CONTROL_GROUP:
-		return config_set_control_group(c, arg);
+	case OPT_SOCKET + CONFIG_OWNER:
+	case OPT_SOCKET + CONFIG_GROUP:
+	case OPT_SOCKET + CONFIG_MODE:
+		return config_set_access(&c->access, "sockets", opt - OPT_SOCKET, arg);
+	case OPT_CONTROL + CONFIG_OWNER:
+	case OPT_CONTROL + CONFIG_GROUP:
+	case OPT_CONTROL + CONFIG_MODE:
+		return config_set_access(&c->control.access, "control socket", opt - OPT_CONTROL,
+					 arg);
 	case ':':
 		log_err("option %s needs a value; see ornicd --help", word);
 		return -EINVAL;
@@ -534,8 +530,12 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "ready-fd", required_argument, NULL, 'r' },
 		{ "control", required_argument, NULL, 'C' },
-		{ "control-mode", required_argument, NULL, OPT_CONTROL_MODE },
-		{ "control-group", required_argument, NULL, OPT_CONTROL_GROUP },
+		{ "control-owner", required_argument, NULL, OPT_CONTROL + CONFIG_OWNER },
+		{ "control-group", required_argument, NULL, OPT_CONTROL + CONFIG_GROUP },
+		{ "control-mode", required_argument, NULL, OPT_CONTROL + CONFIG_MODE },
+		{ "socket-owner", required_argument, NULL, OPT_SOCKET + CONFIG_OWNER },
+		{ "socket-group", required_argument, NULL, OPT_SOCKET + CONFIG_GROUP },
+		{ "socket-mode", required_argument, NULL, OPT_SOCKET + CONFIG_MODE },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },

@@ -12,6 +12,7 @@
 #include "../log.h"
 #include "../net/egress.h"
 #include "../net/uplink.h"
+#include "../unix_socket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,12 @@
 /** config_link_keys - rate, queue, kmin, kmax, pmax, in this order */
 extern const char *const config_link_keys[CONFIG_LINK_KEYS];
 
+/** enum config_access_key - keys that decide who may connect to a socket */
+enum config_access_key { CONFIG_OWNER, CONFIG_GROUP, CONFIG_MODE, CONFIG_ACCESS_KEYS };
+
+/** CONFIG_ACCESS_MASK - a bit for each of them */
+#define CONFIG_ACCESS_MASK	((1u << CONFIG_ACCESS_KEYS) - 1)
+
 /**
  * struct config_device - one device to offer
  * @path:	socket
@@ -33,6 +40,7 @@ extern const char *const config_link_keys[CONFIG_LINK_KEYS];
  * @promisc:	the guest may receive frames for other MAC addresses
  * @vlan:	VLAN whose access port the device's port is; 0: none
  * @link:	limit of the link to the device; no limit if its rate is 0
+ * @access:	who may connect to the socket; the rest is as in struct config
  */
 struct config_device {
 	char *path;
@@ -42,6 +50,7 @@ struct config_device {
 	bool promisc;
 	uint16_t vlan;
 	struct egress_param link;
+	struct unix_access access;
 };
 
 /**
@@ -53,6 +62,7 @@ struct config_device {
  * @promisc:	see struct config_device
  * @vlan:	see struct config_device
  * @link:	values of config_link_keys, or NULL
+ * @access:	values of the keys of enum config_access_key, or NULL
  */
 struct config_spec {
 	const char *path;
@@ -62,6 +72,7 @@ struct config_spec {
 	bool promisc;
 	uint16_t vlan;
 	const char *link[CONFIG_LINK_KEYS];
+	const char *access[CONFIG_ACCESS_KEYS];
 };
 
 /**
@@ -80,13 +91,11 @@ struct config_fault {
 /**
  * struct config_control - the control socket
  * @path:	path; NULL: no control socket
- * @group:	group of the socket; NULL: the daemon's
- * @mode:	permissions of the socket
+ * @access:	who may connect to it
  */
 struct config_control {
 	char *path;
-	char *group;
-	unsigned int mode;
+	struct unix_access access;
 };
 
 /**
@@ -113,6 +122,7 @@ struct config_form {
  * @nports:	number of @port
  * @capture:	array of @ncaptures captures that start with the daemon
  * @ncaptures:	number of @capture
+ * @access:	who may connect to sockets of devices and ports that do not say so themselves
  * @control:	control socket
  * @cc:		congestion control
  * @fault:	array of @nfaults rules and files of rules, in the order of the user
@@ -128,6 +138,7 @@ struct config {
 	unsigned int nports;
 	struct capture_spec *capture;
 	unsigned int ncaptures;
+	struct unix_access access;
 	struct config_control control;
 	struct cc_param cc;
 	struct config_fault *fault;
@@ -159,8 +170,11 @@ int config_device(struct config *c, const char *text);
 int config_add(struct config *c, const struct config_spec *spec);
 /* config_port() - add a port described as "KIND[,key=value]..." */
 int config_port(struct config *c, const char *text);
-/* config_port_parse() - parse the description of a port; free @spec with config_port_free() */
-int config_port_parse(struct uplink_spec *spec, const char *text);
+/*
+ * config_port_parse() - parse the description of a port; free @spec with config_port_free()
+ * @numeric: reject names of users and groups, because the caller cannot wait for a name service
+ */
+int config_port_parse(struct uplink_spec *spec, const char *text, bool numeric);
 void config_port_free(struct uplink_spec *spec);
 /* config_capture() - add a capture described as "FILE[,key=value]..." */
 int config_capture(struct config *c, const char *text);
@@ -189,6 +203,16 @@ int config_vlan(const char *text, const char *val, uint16_t *out);
 int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS],
 		struct egress_param *out);
 /*
+ * config_access() - parse the values @val of owner, group and mode; those that are NULL stay unchanged
+ * @text: begins the message
+ * @numeric: reject names of users and groups, because the caller cannot wait for a name service
+ */
+int config_access(const char *text, const char *const val[CONFIG_ACCESS_KEYS], bool numeric,
+		  struct unix_access *out);
+/* config_set_access() - set the value of one of these keys; names are resolved */
+int config_set_access(struct unix_access *out, const char *text, enum config_access_key key,
+		      const char *val);
+/*
  * config_cc() - parse "on|off[,parameter=value]..."; parameters that are not named stay, and all of
  * them on failure
  */
@@ -199,7 +223,5 @@ int config_no_memory(const char *what);
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);
 int config_set_control(struct config *c, const char *text);
-int config_set_control_mode(struct config *c, const char *text);
-int config_set_control_group(struct config *c, const char *text);
 
 #endif /* ORNICD_CONFIG_H */

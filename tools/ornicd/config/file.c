@@ -21,13 +21,15 @@ static int file_device(struct config *c, const char *file, json_t *device)
 	json_error_t e;
 
 	if (json_unpack_ex(device, &e, JSON_STRICT,
-			   "{s:s, s?s, s?s, s?b, s?b, s?I, s?s, s?s, s?s, s?s, s?s}",
+			   "{s:s, s?s, s?s, s?b, s?b, s?I, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
 			   "anti_spoof", &anti_spoof, "promisc", &promisc, "vlan", &vlan,
-			   "rate", &spec.link[0],
+			   "owner", &spec.access[CONFIG_OWNER],
+			   "group", &spec.access[CONFIG_GROUP],
+			   "mode", &spec.access[CONFIG_MODE], "rate", &spec.link[0],
 			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
 			   "pmax", &spec.link[4])) {
-		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
+		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"owner\", \"group\", \"mode\", \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -138,20 +140,34 @@ static int file_spin(struct config *c, json_int_t spin)
 	return config_set_spin(c, text);
 }
 
+/* Set who may connect, by the values of owner, group and mode; @text begins the message. */
+static int file_access(struct unix_access *access, const char *file, const char *text,
+		       const char *const val[CONFIG_ACCESS_KEYS])
+{
+	char where[256];
+
+	snprintf(where, sizeof(where), "%s: %s", file, text);
+	return config_access(where, val, false, access);
+}
+
 static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
-	const char *level = NULL, *cc = NULL, *control = NULL, *mode = NULL, *group = NULL;
+	const char *level = NULL, *cc = NULL, *control = NULL;
+	const char *own[CONFIG_ACCESS_KEYS] = { NULL }, *all[CONFIG_ACCESS_KEYS] = { NULL };
 	json_t *devices = NULL, *ports = NULL, *captures = NULL, *faults = NULL;
 	json_error_t e;
 	int err;
 
 	if (json_unpack_ex(root, &e, JSON_STRICT,
-			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?o, s?s, s?s, s?s}", "spin_us", &spin,
-			   "log_level", &level, "cc", &cc, "devices", &devices, "ports", &ports,
-			   "captures", &captures, "faults", &faults, "control", &control,
-			   "control_mode", &mode, "control_group", &group)) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"faults\", \"control\", \"control_mode\" and \"control_group\": %s",
+			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?o, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
+			   "spin_us", &spin, "log_level", &level, "cc", &cc, "devices", &devices,
+			   "ports", &ports, "captures", &captures, "faults", &faults,
+			   "socket_owner", &all[CONFIG_OWNER], "socket_group", &all[CONFIG_GROUP],
+			   "socket_mode", &all[CONFIG_MODE], "control", &control,
+			   "control_owner", &own[CONFIG_OWNER], "control_group", &own[CONFIG_GROUP],
+			   "control_mode", &own[CONFIG_MODE])) {
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"faults\", \"socket_owner\", \"socket_group\", \"socket_mode\", \"control\", \"control_owner\", \"control_group\" and \"control_mode\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -160,10 +176,10 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 		err = config_set_level(c, level);
 	if (!err && control)
 		err = config_set_control(c, control);
-	if (!err && mode)
-		err = config_set_control_mode(c, mode);
-	if (!err && group)
-		err = config_set_control_group(c, group);
+	if (!err)
+		err = file_access(&c->access, file, "sockets", all);
+	if (!err)
+		err = file_access(&c->control.access, file, "control socket", own);
 	if (!err && cc)
 		err = config_cc(&c->cc, cc);
 	if (!err && devices)

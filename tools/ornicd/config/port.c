@@ -17,17 +17,23 @@ enum key {
 	KEY_SERVER,
 	KEY_VLAN,
 	KEY_RXE_FLUSH,
-	KEY_LINK,
+	KEY_ACCESS,
+	KEY_LINK = KEY_ACCESS + CONFIG_ACCESS_KEYS,
 	KEYS = KEY_LINK + CONFIG_LINK_KEYS,
 };
 
 static char *const keys[] = {
-	"name", "ifname", "path", "local", "remote", "server", "vlan", "rxe-flush", "rate", "queue",
-	"kmin", "kmax", "pmax", NULL
+	"name", "ifname", "path", "local", "remote", "server", "vlan", "rxe-flush", "owner",
+	"group", "mode", "rate", "queue", "kmin", "kmax", "pmax", NULL
 };
 
 /** TAKES - optional keys of every port: name, VLAN, Soft-RoCE's FLUSH, rate limit */
 #define TAKES	(1 << KEY_NAME | 1 << KEY_VLAN | 1 << KEY_RXE_FLUSH | CONFIG_LINK_MASK << KEY_LINK)
+
+/** ACCESS - optional keys of a port with a socket in the file system */
+#define ACCESS		(CONFIG_ACCESS_MASK << KEY_ACCESS)
+/** ACCESS_TEXT - syntax of these keys, for messages */
+#define ACCESS_TEXT	"[,owner=USER][,group=GROUP][,mode=MODE]"
 
 /** MORE - syntax of these keys, for messages */
 #define MORE	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
@@ -45,10 +51,10 @@ static const struct kind {
 		   "tap,ifname=NAME" MORE } },
 	{ "packet", { "port", keys, 1 << KEY_IFNAME, TAKES,
 		      "packet,ifname=NAME" MORE } },
-	{ "stream", { "port", keys, 1 << KEY_PATH, TAKES | 1 << KEY_SERVER,
-		      "stream,path=SOCKET[,server=on|off]" MORE } },
-	{ "dgram", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
-		     "dgram,local=SOCKET,remote=SOCKET" MORE } },
+	{ "stream", { "port", keys, 1 << KEY_PATH, TAKES | ACCESS | 1 << KEY_SERVER,
+		      "stream,path=SOCKET[,server=on|off]" ACCESS_TEXT MORE } },
+	{ "dgram", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES | ACCESS,
+		     "dgram,local=SOCKET,remote=SOCKET" ACCESS_TEXT MORE } },
 	{ "udp", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
 		   "udp,local=HOST:PORT,remote=HOST:PORT" MORE } },
 };
@@ -88,11 +94,29 @@ static bool copy(char **to, const char *text)
 	return !text || *to;
 }
 
-static int port_fill(struct uplink_spec *s, const char *text, const struct kind *kind, char **val)
+/* Only a socket that is created has permissions: the remote one decides about a client. */
+static int port_access(const char *text, char *const *val, bool server, bool numeric,
+		       struct unix_access *access)
+{
+	const char *const *given = (const char *const *)val + KEY_ACCESS;
+
+	for (int i = 0; i < CONFIG_ACCESS_KEYS; i++) {
+		if (!server && given[i]) {
+			log_err("\"%s\": %s= is for the socket of server=on", text,
+				keys[KEY_ACCESS + i]);
+			return -EINVAL;
+		}
+	}
+	return config_access(text, given, numeric, access);
+}
+
+static int port_fill(struct uplink_spec *s, const char *text, const struct kind *kind, char **val,
+		     bool numeric)
 {
 	const char *name = val[KEY_NAME] ? val[KEY_NAME] : default_name(val);
 	struct egress_param link = { 0 };
 	bool server = true, rxe_flush = false;
+	struct unix_access access = { 0 };
 	uint16_t vlan = 0;
 	int err = config_on_off(text, keys[KEY_SERVER], val[KEY_SERVER], &server);
 
@@ -104,10 +128,13 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 		err = config_link(text, (const char *const *)val + KEY_LINK, &link);
 	if (!err)
 		err = config_name(name);
+	if (!err)
+		err = port_access(text, val, server, numeric, &access);
 	if (err)
 		return err;
 	*s = (struct uplink_spec) {
-		.client = !server, .vlan = vlan, .rxe_flush = rxe_flush, .link = link
+		.client = !server, .vlan = vlan, .rxe_flush = rxe_flush, .link = link,
+		.access = access
 	};
 	if (copy(&s->kind, kind->name) && copy(&s->text, text) &&
 	    copy(&s->name, name) &&
@@ -118,7 +145,7 @@ static int port_fill(struct uplink_spec *s, const char *text, const struct kind 
 	return config_no_memory("a port's settings");
 }
 
-int config_port_parse(struct uplink_spec *spec, const char *text)
+int config_port_parse(struct uplink_spec *spec, const char *text, bool numeric)
 {
 	char *line, *rest, *val[KEYS] = { NULL };
 	const struct kind *kind;
@@ -135,7 +162,7 @@ int config_port_parse(struct uplink_spec *spec, const char *text)
 	kind = kind_of(text, line);
 	err = kind ? config_keys(&kind->form, text, rest, val) : -EINVAL;
 	if (!err)
-		err = port_fill(spec, text, kind, val);
+		err = port_fill(spec, text, kind, val, numeric);
 	free(line);
 	return err;
 }
@@ -158,7 +185,7 @@ static int port_unique(const struct config *c, const struct uplink_spec *s)
 int config_port(struct config *c, const char *text)
 {
 	struct uplink_spec spec, *all;
-	int err = config_port_parse(&spec, text);
+	int err = config_port_parse(&spec, text, false);
 
 	if (err)
 		return err;

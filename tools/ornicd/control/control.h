@@ -21,7 +21,7 @@ struct control;
 struct daemon;
 
 /*
- * control_open() - create the socket with the path, group and mode of @cc, and listen
+ * control_open() - create the socket with the path and access of @cc, and listen
  * Return: 0, or a negative errno after an error line.
  */
 int control_open(struct daemon *daemon, const struct config_control *cc, struct control **control);

@@ -8,6 +8,8 @@
 #include "../engine/link.h"
 #include "../vfu/server.h"
 
+#include <stdio.h>
+
 static const char *state_name(enum ctrl_state state)
 {
 	static const char *const names[] = {
@@ -36,14 +38,24 @@ static json_t *memory(const struct account *a)
 			 "rejected", (json_int_t)a->rejected);
 }
 
+static json_t *access_json(const struct unix_access *a)
+{
+	char mode[8];
+
+	snprintf(mode, sizeof(mode), "%04o", a->mode);
+	return json_pack("{s:I, s:I, s:s}", "owner", (json_int_t)a->uid,
+			 "group", (json_int_t)a->gid, "mode", mode);
+}
+
 static json_t *describe(const struct attachment *a)
 {
 	const struct device *dev = &a->function->dev;
 	const struct port *port = &dev->port;
 
-	return json_pack("{s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o, s:o}",
 			 "name", control_text(dev->name),
 			 "path", control_text(vfu_server_path(a->server)),
+			 "access", access_json(vfu_server_access(a->server)),
 			 "attached", vfu_server_attached(a->server),
 			 "state", state_name(a->function->ctrl.state),
 			 "link", link_is_up(dev) ? "up" : "down",

@@ -89,7 +89,7 @@ static json_t *add(struct control_call *call)
 
 	if (control_params(call, "{s:s}", "spec", &text))
 		return NULL;
-	err = config_port_parse(&spec, text);
+	err = config_port_parse(&spec, text, true);
 	if (err)
 		return control_failed(call, err);
 	/* first the answer, so that a request without an answer has no effect */

@@ -14,11 +14,9 @@
 #include "../unix_socket.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /** CONTROL_CLIENTS - most clients */
@@ -94,56 +92,10 @@ static void control_accept(void *arg, uint32_t events)
 	}
 }
 
-/* Return true if getgrnam() means by @err that there is no such group: see getgrnam(3). */
-static bool means_unknown(int err)
-{
-	return !err || err == ENOENT || err == ESRCH || err == EBADF || err == EPERM;
-}
-
-static int set_group(const char *path, const char *name)
-{
-	const struct group *g;
-	int err;
-
-	errno = 0;
-	g = getgrnam(name);
-	if (!g && means_unknown(errno)) {
-		log_err("control socket: there is no group %s", name);
-		return -EINVAL;
-	}
-	if (!g) {
-		err = -errno;
-		log_err("control socket: cannot look for group %s: %s", name, strerror(-err));
-		return err;
-	}
-	if (!chown(path, -1, g->gr_gid))
-		return 0;
-	err = -errno;
-	log_err("control socket: cannot give %s to group %s: %s", path, name, strerror(-err));
-	return err;
-}
-
-/*
- * Give the socket its group and mode. No other user can have connected before, because
- * control_open() creates the socket with mode 0600.
- */
-static int set_permissions(const struct config_control *cc)
-{
-	int err = cc->group ? set_group(cc->path, cc->group) : 0;
-
-	if (err)
-		return err;
-	if (!chmod(cc->path, cc->mode))
-		return 0;
-	err = -errno;
-	log_err("control socket: cannot set the mode of %s to %04o: %s", cc->path, cc->mode,
-		strerror(-err));
-	return err;
-}
-
 int control_open(struct daemon *daemon, const struct config_control *cc, struct control **control)
 {
 	struct control *c = calloc(1, sizeof(*c));
+	struct unix_access access = cc->access;
 	int err;
 
 	if (!c) {
@@ -157,14 +109,11 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 	err = unix_address(&c->addr, cc->path);
 	if (err)
 		goto free_control;
-	c->sock = unix_bind(&c->addr, SOCK_STREAM, 0600);
+	c->sock = unix_bind(&c->addr, SOCK_STREAM, &access);
 	if (c->sock < 0) {
 		err = c->sock;
 		goto free_control;
 	}
-	err = set_permissions(cc);
-	if (err)
-		goto close_socket;
 	err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
 	if (err) {
 		log_err("control socket: cannot wait for clients on %s: %s", cc->path,

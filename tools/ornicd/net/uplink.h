@@ -12,6 +12,7 @@
 #include "egress.h"
 #include "switch.h"
 #include "../loop.h"
+#include "../unix_socket.h"
 
 #include <stdint.h>
 #include <sys/uio.h>
@@ -31,6 +32,7 @@ struct uplink;
  * @vlan:	VLAN whose access port it is; 0: none
  * @rxe_flush:	peers use Soft-RoCE's ICRC for FLUSH, see rxe_flush.h
  * @link:	limit of the link behind the port; no limit if its rate is 0
+ * @access:	who may connect to its socket in the file system
  */
 struct uplink_spec {
 	char *kind;
@@ -44,6 +46,7 @@ struct uplink_spec {
 	uint16_t vlan;
 	bool rxe_flush;
 	struct egress_param link;
+	struct unix_access access;
 };
 
 /**

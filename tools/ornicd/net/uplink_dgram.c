@@ -11,6 +11,7 @@
 static int dgram_open(struct uplink *u, const struct uplink_spec *spec)
 {
 	struct uplink_socket_param param = { .file = spec->local };
+	struct unix_access access = spec->access;
 	struct sockaddr_un local, remote;
 	int err = unix_address(&local, spec->local);
 
@@ -20,7 +21,7 @@ static int dgram_open(struct uplink *u, const struct uplink_spec *spec)
 		return err;
 	memcpy(&param.to, &remote, sizeof(remote));
 	param.to_len = sizeof(remote);
-	param.fd = unix_bind(&local, SOCK_DGRAM, UNIX_MODE);
+	param.fd = unix_bind(&local, SOCK_DGRAM, &access);
 	if (param.fd < 0)
 		return param.fd;
 	uplink_buffers(param.fd);

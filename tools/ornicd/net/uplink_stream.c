@@ -26,6 +26,7 @@
  * @wait_fd:	listening socket, or the timer of the next attempt to connect
  * @fd:		socket to the peer, -1 if there is none
  * @client:	connect to the peer instead of listening
+ * @access:	who may connect, if it listens
  * @rx_len:	bytes in @rx
  * @tx_len:	bytes of @tx that are not sent yet; while not 0, frames are dropped
  * @tx_at:	offset of the first of these bytes
@@ -38,6 +39,7 @@ struct stream {
 	int wait_fd;
 	int fd;
 	bool client;
+	struct unix_access access;
 	uint32_t rx_len;
 	uint32_t tx_len;
 	uint32_t tx_at;
@@ -270,7 +272,7 @@ static int stream_wait(struct uplink *u)
 	if (s->client)
 		s->wait_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	else
-		s->wait_fd = unix_bind(&s->addr, SOCK_STREAM, UNIX_MODE);
+		s->wait_fd = unix_bind(&s->addr, SOCK_STREAM, &s->access);
 	if (s->wait_fd < 0 && !s->client)
 		return s->wait_fd;
 	if (s->wait_fd < 0) {
@@ -304,6 +306,7 @@ static int stream_open(struct uplink *u, const struct uplink_spec *spec)
 		return -ENOMEM;
 	s->fd = -1;
 	s->client = spec->client;
+	s->access = spec->access;
 	uplink_set_private(u, s);
 	err = unix_address(&s->addr, spec->path);
 	if (!err)

@@ -28,6 +28,7 @@ struct vfu_server {
 	struct vfu_conn *conn;
 	int sock;
 	struct sockaddr_un addr;
+	struct unix_access access;
 };
 
 static int server_request(void *arg, struct vfu_msg *m)
@@ -87,7 +88,7 @@ static int server_listen(struct vfu_server *s, const char *path)
 
 	if (err)
 		return err;
-	s->sock = unix_bind(&s->addr, SOCK_STREAM, UNIX_MODE);
+	s->sock = unix_bind(&s->addr, SOCK_STREAM, &s->access);
 	if (s->sock < 0)
 		return s->sock;
 	err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
@@ -101,7 +102,7 @@ static int server_listen(struct vfu_server *s, const char *path)
 }
 
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
-		    struct vfu_server **server)
+		    const struct unix_access *access, struct vfu_server **server)
 {
 	struct vfu_server *s = calloc(1, sizeof(*s));
 	int err;
@@ -111,6 +112,8 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		return -ENOMEM;
 	}
 	s->loop = loop;
+	if (access)
+		s->access = *access;
 	err = endpoint_init(&s->ep, func);
 	if (err) {
 		log_err("%s: cannot make its PCI function: %s", func->name, strerror(-err));
@@ -145,6 +148,11 @@ void vfu_server_close(struct vfu_server *s)
 const char *vfu_server_path(const struct vfu_server *s)
 {
 	return s->addr.sun_path;
+}
+
+const struct unix_access *vfu_server_access(const struct vfu_server *s)
+{
+	return &s->access;
 }
 
 bool vfu_server_attached(const struct vfu_server *s)

@@ -9,6 +9,7 @@
 #include "func.h"
 
 #include "../loop.h"
+#include "../unix_socket.h"
 
 #include <stdbool.h>
 
@@ -19,12 +20,13 @@ struct vfu_server;
  * @loop:	event loop
  * @func:	function, filled in as func.h says; outlives the server
  * @path:	path of the socket; a stale socket is replaced, one in use is not
+ * @access:	who may connect to it; NULL: only this process's user
  * @server:	the server
  *
  * Return: 0, or a negative errno after a log line with the reason.
  */
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
-		    struct vfu_server **server);
+		    const struct unix_access *access, struct vfu_server **server);
 
 /**
  * vfu_server_close() - end a client's session and remove the socket
@@ -34,6 +36,8 @@ void vfu_server_close(struct vfu_server *s);
 
 /* vfu_server_path() - return the path of the socket */
 const char *vfu_server_path(const struct vfu_server *s);
+/* vfu_server_access() - return owner, group and mode that the socket got */
+const struct unix_access *vfu_server_access(const struct vfu_server *s);
 /* vfu_server_attached() - return true if a client is connected and agreed on a version */
 bool vfu_server_attached(const struct vfu_server *s);
 
