@@ -16,7 +16,7 @@ CC	:= gcc
 endif
 CFLAGS	?= -O2 -g
 warn	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes
-base	:= -std=gnu11 -D_GNU_SOURCE $(warn) -Iinclude -Itools/ornicd -MMD -MP
+base	:= -std=gnu11 -D_GNU_SOURCE $(warn) -Iinclude -Itools/ornicd -MMD -MP $(CPPFLAGS)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # V=1 shows the commands
@@ -72,16 +72,21 @@ $(deps): tools/build/deps
 
 # ---- ornicd and ornicctl -------------------------------------------------------
 
-# ornicd_rules: $(1) folder for objects, $(2) extra flags
+# Options that harden the programs, as far as the compiler takes them: found out when they are first needed
+harden := tools/build/harden
+harden_compile = $(eval harden_compile := $$(shell $(harden) compile pie "$$(CC)" $$(CPPFLAGS) $$(CFLAGS)))$(harden_compile)
+harden_link = $(eval harden_link := $$(shell $(harden) link pie "$$(CC)" $$(LDFLAGS)))$(harden_link)
+
+# ornicd_rules: $(1) folder for objects, $(2) extra flags, $(3) flags of the compiler and $(4) of the linker before the user's
 ornicd_src := $(wildcard tools/ornicd/*.c tools/ornicd/*/*.c)
 ornicd_lib := $(filter-out tools/ornicd/main.c,$(ornicd_src))
 ornicd_libs := -ljansson -ldeflate
 ornicctl_src := $(wildcard tools/ornicctl/*.c)
 define ornicd_rules
-$(1)/%.o: %.c | $(deps)
+$(1)/%.o: %.c $(harden) | $(deps)
 	@mkdir -p $$(@D)
 	@echo "  CC      $$@"
-	$$(Q)$$(CC) $$(base) $$(CFLAGS) $(2) -c -o $$@ $$<
+	$$(Q)$$(CC) $$(base) $(3) $$(CFLAGS) $(2) -c -o $$@ $$<
 
 $(1)/libornicd.a: $(patsubst %.c,$(1)/%.o,$(ornicd_lib))
 	@rm -f $$@
@@ -90,15 +95,15 @@ $(1)/libornicd.a: $(patsubst %.c,$(1)/%.o,$(ornicd_lib))
 
 $(1)/ornicd: $(1)/tools/ornicd/main.o $(1)/libornicd.a
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
+	$$(Q)$$(CC) $(2) $(4) $$(LDFLAGS) -o $$@ $$^ $$(ornicd_libs)
 
 $(1)/ornicctl: $(patsubst %.c,$(1)/%.o,$(ornicctl_src))
 	@echo "  LD      $$@"
-	$$(Q)$$(CC) $(2) $$(LDFLAGS) -o $$@ $$^ -ljansson
+	$$(Q)$$(CC) $(2) $(4) $$(LDFLAGS) -o $$@ $$^ -ljansson
 
 -include $(patsubst %.c,$(1)/%.d,$(ornicd_src) $(ornicctl_src))
 endef
-$(eval $(call ornicd_rules,$(O)/host,))
+$(eval $(call ornicd_rules,$(O)/host,,$$(harden_compile),$$(harden_link)))
 $(eval $(call ornicd_rules,$(O)/san,$(san)))
 
 $(O)/ornicd $(O)/ornicctl: $(O)/%: $(O)/host/%
@@ -107,7 +112,7 @@ $(O)/ornicd $(O)/ornicctl: $(O)/%: $(O)/host/%
 # ---- drivers and provider, for the guest --------------------------------------
 
 kernel_src := $(shell find -L drivers include uapi compat Kbuild Kconfig -type f 2>/dev/null)
-provider_src := $(wildcard tools/libornic/*) $(wildcard include/ornic/*) $(wildcard uapi/rdma/*)
+provider_src := $(wildcard tools/libornic/*) $(harden) $(wildcard include/ornic/*) $(wildcard uapi/rdma/*)
 ko := drivers/net/ethernet/ornic/ornic.ko drivers/infiniband/hw/ornic/ornic_ib.ko
 in_guest := $(LAB) buildroot-run --guest $(GUEST) --
 recipe := $(wildcard tools/lab/recipes/$(GUEST).toml)
