@@ -10,6 +10,7 @@
  */
 #include "frame.h"
 
+#include "headers.h"
 #include "ip.h"
 #include "wire.h"
 
@@ -17,53 +18,6 @@
 
 /* Bytes of a frame that are parsed */
 #define HEAD_BYTES	256
-/* Most IPv6 extension headers that are skipped */
-#define MAX_EXTENSIONS	8
-
-#define PROTO_HOP_BY_HOP	0
-#define PROTO_TCP		6
-#define PROTO_UDP		17
-#define PROTO_ROUTING		43
-#define PROTO_FRAGMENT		44
-#define PROTO_DESTINATION	60
-
-#define IPV4_DF		0x4000
-#define IPV4_MF		0x2000
-#define IPV4_OFFSET	0x1fff
-#define IPV6_OFFSET	0xfff8
-#define IPV6_MF		0x0001
-
-/**
- * struct cursor - the part of a frame that is not yet parsed
- * @at:		next byte
- * @left:	bytes of the copy from @at on
- * @len:	bytes of the packet from @at on, according to frame and IP header
- */
-struct cursor {
-	const uint8_t *at;
-	uint32_t left;
-	uint32_t len;
-};
-
-/* Return the next @bytes and move behind them; NULL if the frame is shorter. */
-static const uint8_t *take(struct cursor *c, uint32_t bytes)
-{
-	const uint8_t *p = c->at;
-
-	if (bytes > c->left || bytes > c->len)
-		return NULL;
-	c->at += bytes;
-	c->left -= bytes;
-	c->len -= bytes;
-	return p;
-}
-
-/* Limit the packet to @len bytes, the length in its IP header. */
-static void shorten(struct cursor *c, uint32_t len)
-{
-	if (c->len > len)
-		c->len = len;
-}
 
 static void parse_ports(struct cursor *c, struct frame *f)
 {
@@ -72,9 +26,9 @@ static void parse_ports(struct cursor *c, struct frame *f)
 	if (f->key.ip_frag & ORNIC_FRAG_ANY)
 		return;
 	if (f->key.protocol == PROTO_TCP)
-		l4 = take(c, TCP_BYTES);
+		l4 = headers_take(c, TCP_BYTES);
 	else if (f->key.protocol == PROTO_UDP)
-		l4 = take(c, UDP_BYTES);
+		l4 = headers_take(c, UDP_BYTES);
 	if (!l4)
 		return;
 	memcpy(&f->key.src_port, l4, 2);
@@ -84,17 +38,10 @@ static void parse_ports(struct cursor *c, struct frame *f)
 
 static void parse_ipv4(struct cursor *c, struct frame *f)
 {
-	const uint8_t *ip = take(c, IPV4_BYTES);
-	uint32_t header, total, frag;
+	const uint8_t *ip = headers_ipv4(c);
+	uint32_t frag;
 
-	if (!ip || ip[0] >> 4 != 4)
-		return;
-	header = (ip[0] & 0xf) * 4;
-	total = be16_get(ip + 2);
-	if (header < IPV4_BYTES || total < header)
-		return;
-	shorten(c, total - IPV4_BYTES);
-	if (!take(c, header - IPV4_BYTES))
+	if (!ip)
 		return;
 	frag = be16_get(ip + 6);
 	if (frag & (IPV4_OFFSET | IPV4_MF))
@@ -115,49 +62,15 @@ static void parse_ipv4(struct cursor *c, struct frame *f)
 	parse_ports(c, f);
 }
 
-/* Skip extension headers. Return: false if one is truncated or there are too many. */
-static bool skip_extensions(struct cursor *c, struct frame *f, uint8_t *next)
-{
-	for (int i = 0; i < MAX_EXTENSIONS; i++) {
-		const uint8_t *ext;
-
-		switch (*next) {
-		case PROTO_HOP_BY_HOP:
-		case PROTO_ROUTING:
-		case PROTO_DESTINATION:
-			ext = take(c, 8);
-			if (!ext || !take(c, ext[1] * 8u))
-				return false;
-			break;
-		case PROTO_FRAGMENT:
-			ext = take(c, 8);
-			if (!ext)
-				return false;
-			f->key.ip_frag |= ORNIC_FRAG_ANY;
-			if (be16_get(ext + 2) & IPV6_MF)
-				f->key.ip_frag |= ORNIC_FRAG_MF;
-			/* Stop: a later fragment continues with data, not with a header. */
-			if (be16_get(ext + 2) & IPV6_OFFSET) {
-				*next = ext[0];
-				return true;
-			}
-			break;
-		default:
-			return true;
-		}
-		*next = ext[0];
-	}
-	return false;
-}
-
 static void parse_ipv6(struct cursor *c, struct frame *f)
 {
-	const uint8_t *ip = take(c, IPV6_BYTES);
+	const uint8_t *ip = headers_ipv6(c);
+	struct ipv6_fragment frag;
 	uint8_t next;
+	bool whole;
 
-	if (!ip || ip[0] >> 4 != 6)
+	if (!ip)
 		return;
-	shorten(c, be16_get(ip + 4));
 	f->key.ip_version = 6;
 	f->key.tos = ip[0] << 4 | ip[1] >> 4;
 	f->key.ttl = ip[7];
@@ -170,7 +83,12 @@ static void parse_ipv6(struct cursor *c, struct frame *f)
 		     ORNIC_MATCH_FLOW_LABEL | ORNIC_MATCH_SRC_IP | ORNIC_MATCH_DST_IP |
 		     ORNIC_MATCH_IP_FRAG;
 	next = ip[6];
-	if (!skip_extensions(c, f, &next))
+	whole = headers_extensions(c, &next, &frag);
+	if (frag.any)
+		f->key.ip_frag |= ORNIC_FRAG_ANY;
+	if (frag.more)
+		f->key.ip_frag |= ORNIC_FRAG_MF;
+	if (!whole)
 		return;
 	f->key.protocol = next;
 	f->fields |= ORNIC_MATCH_PROTOCOL;
@@ -187,7 +105,7 @@ void frame_parse(const struct packet *p, struct frame *f)
 	memset(f, 0, sizeof(*f));
 	c.left = p->len < sizeof(head) ? p->len : sizeof(head);
 	seg_copy_out(head, p->seg, p->nseg, 0, c.left);
-	eth = take(&c, ETH_BYTES);
+	eth = headers_take(&c, ETH_BYTES);
 	if (!eth)
 		return;
 	memcpy(f->key.dmac, eth, 6);
@@ -196,7 +114,7 @@ void frame_parse(const struct packet *p, struct frame *f)
 	f->fields = ORNIC_MATCH_DMAC | ORNIC_MATCH_SMAC | ORNIC_MATCH_ETHERTYPE;
 	type = be16_get(eth + 12);
 	if (type == ETHERTYPE_VLAN) {
-		tag = take(&c, VLAN_BYTES);
+		tag = headers_take(&c, VLAN_BYTES);
 		if (!tag)
 			return;
 		memcpy(&f->key.vlan_tci, tag, 2);
