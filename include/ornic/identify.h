@@ -204,6 +204,7 @@ ORNIC_ASSERT_OFFSET(struct ornic_identify_port, flags, 0x38);
 #define ORNIC_PORT_F_MAC_CHANGE		(1u << 1) /* PORT_MODIFY may set the MAC */
 #define ORNIC_PORT_F_SHARED		(1u << 2) /* other functions use the port */
 #define ORNIC_PORT_F_ANTI_SPOOF		(1u << 3) /* source MAC is enforced */
+#define ORNIC_PORT_F_ANTI_SPOOF_IP	(1u << 4) /* source IP addresses are enforced */
 
 enum ornic_link_layer {
 	ORNIC_LINK_IB		= 1,

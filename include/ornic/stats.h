@@ -36,6 +36,7 @@ enum ornic_stat {
 	ORNIC_STAT_ID_RX_DROP_SIZE		= 0x00c, /* longer than the posted receive */
 	ORNIC_STAT_ID_RX_DROP_VLAN		= 0x00d, /* RoCE packets to a GID of another VLAN */
 	ORNIC_STAT_ID_RX_CRC_ERRORS		= 0x00e, /* frames with a bad FCS */
+	ORNIC_STAT_ID_TX_DROP_SPOOF		= 0x00f, /* of tx_drop, anti-spoof */
 	ORNIC_STAT_ID_RDMA_TX_BYTES		= 0x101, /* payload bytes of RoCE packets */
 	ORNIC_STAT_ID_RDMA_RX_BYTES		= 0x102, /* payload bytes of received packets */
 	ORNIC_STAT_ID_RDMA_TX_PACKETS		= 0x103, /* RoCE packets */

@@ -810,9 +810,10 @@ static void test_port_list(void **state)
 	expect_result(f, CALL("port.list", "{}"),
 		      "[{\"name\":\"vm1\",\"kind\":\"device\",\"up\":false,\"vlan\":5,"
 		      "\"mac\":\"02:1b:c3:d4:e5:f6\",\"counters\":{\"tx_packets\":1002,"
-		      "\"tx_bytes\":1000,\"tx_drop\":1008,\"rx_packets\":1003,"
-		      "\"rx_bytes\":1001,\"rdma_tx_packets\":1014,\"rdma_tx_bytes\":1012,"
-		      "\"rdma_rx_packets\":1015,\"rdma_rx_bytes\":1013,\"vlan_drop\":0}},"
+		      "\"tx_bytes\":1000,\"tx_drop\":1008,\"tx_drop_spoof\":1009,"
+		      "\"rx_packets\":1003,"
+		      "\"rx_bytes\":1001,\"rdma_tx_packets\":1015,\"rdma_tx_bytes\":1013,"
+		      "\"rdma_rx_packets\":1016,\"rdma_rx_bytes\":1014,\"vlan_drop\":0}},"
 		      "{\"name\":\"p\",\"kind\":\"stream\",\"up\":false,\"vlan\":6,"
 		      "\"spec\":\"stream,path=%1$s/s,name=p,vlan=6\","
 		      "\"counters\":{\"tx_frames\":1,\"tx_bytes\":2,\"tx_drop\":3,"

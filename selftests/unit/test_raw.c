@@ -1041,6 +1041,165 @@ static void test_tag_changes(void **state)
 	switch_port_del(trunk);
 }
 
+/* Check IP addresses of a: it may use 10.0.0.1, and its link-local address. */
+static void distrust(struct fixture *f)
+{
+	struct port *port = &f->a.n.dev.port;
+
+	port->flags |= ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_ANTI_SPOOF_IP;
+	port->source = (struct antispoof) { .ip = true, .n = 1 };
+	assert_null(antispoof_parse(&port->source.prefix[0], "10.0.0.1"));
+	antispoof_link_local(&port->source, port->mac);
+}
+
+/* Make the frame of @len bytes IPv4 from 10.0.0.1, ICMP. */
+static uint8_t *ipv4_frame(struct fixture *f, uint32_t len)
+{
+	uint8_t *p = frame(f, len);
+
+	make_ip(p, len, false, 5, false);
+	p[23] = 1;
+	memcpy(p + 26, (uint8_t[]) { 10, 0, 0, 1, 10, 0, 0, 2 }, 8);
+	return p;
+}
+
+/*
+ * Make the frame of @len bytes a neighbor advertisement of a's link-local address. Options before
+ * that of its MAC address fill it up. Return: the frame.
+ */
+static uint8_t *nd_frame(struct fixture *f, uint32_t len)
+{
+	static const uint8_t ip[] = { 0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 58, 255,
+				      0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 0xa };
+	uint8_t *p = frame(f, len);
+
+	memset(p + 12, 0, len - 12);
+	memcpy(p + 12, ip, sizeof(ip));
+	p[18] = (len - 54) >> 8;
+	p[19] = len - 54;
+	p[54] = 136;
+	memcpy(p + 62, p + 22, 16);
+	if (len > 86) {
+		p[78] = 14;
+		p[79] = (len - 86) / 8;
+	}
+	p[len - 8] = 2;
+	p[len - 7] = 1;
+	memcpy(p + len - 6, mac_a, 6);
+	return p;
+}
+
+static void expect_dropped(struct fixture *f)
+{
+	uint64_t dropped = f->a.n.dev.cnt[CNT_tx_drop_spoof];
+
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect_nothing(&f->b);
+	assert_int_equal(f->a.n.dev.cnt[CNT_tx_drop_spoof], dropped + 1);
+}
+
+/* ORN-ETH-16: in frames of all lengths, whichever part of the headers is inline or in which piece */
+static void test_source(void **state)
+{
+	static const uint32_t hdr[] = { 0, 6, 14, 20, 29, 54, 100 };
+	struct fixture *f = *state;
+
+	distrust(f);
+	for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]); i++) {
+		for (uint32_t len = 100; len < 900; len += 199) {
+			uint8_t *p = ipv4_frame(f, len);
+
+			post_rx(f, BUF);
+			post(f, len, hdr[i], 1 + i % 6);
+			check_passes(f, p, len);
+			p[29]++;
+			post(f, len, hdr[i], 1 + i % 6);
+			expect_dropped(f);
+		}
+	}
+	for (uint32_t len = 86; len < 400; len += 8) {
+		uint8_t *p = nd_frame(f, len);
+
+		post(f, len, 0, 3);
+		if (len <= ANTISPOOF_BYTES) {
+			post_rx(f, BUF);
+			check_passes(f, p, len);
+			p[len - 1]++;
+			post(f, len, 0, 3);
+		}
+		expect_dropped(f);
+	}
+	/* A frame of the shortest length that has all headers, and one without */
+	ipv4_frame(f, 34);
+	post_rx(f, BUF);
+	post(f, 34, 0, 1);
+	check_passes(f, ipv4_frame(f, 34), 34);
+	post(f, 33, 0, 1);
+	expect_dropped(f);
+}
+
+/* The check follows the checksum, which the guest can place on the source address. */
+static void test_source_by_checksum(void **state)
+{
+	struct fixture *f = *state;
+	struct raw_wqe *w;
+
+	distrust(f);
+	f->a.n.dev.features |= 1ull << ORNIC_F_TX_CSUM;
+	ipv4_frame(f, 100);
+	w = post(f, 100, 0, 1);
+	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+	w->eth.csum_start = htole16(26);
+	expect_dropped(f);
+	/* ... and it can make the source legal. */
+	memset(ipv4_frame(f, 100) + 26, 0, 74);
+	memcpy(guest_at(&f->a.n.guest, f->a.tx + 28, 2), (uint8_t[]) { 0, 1 }, 2);
+	memcpy(guest_at(&f->a.n.guest, f->a.tx + 30, 2), (uint8_t[]) { 0xf5, 0xfe }, 2);
+	post_rx(f, BUF);
+	w = post(f, 100, 0, 1);
+	w->eth.eflags = ORNIC_ETH_CSUM_PARTIAL;
+	w->eth.csum_start = htole16(26);
+	run(f);
+	expect(&f->a, ORNIC_WC_SEND, ORNIC_WC_SUCCESS);
+	expect(&f->b, ORNIC_WC_RECV, ORNIC_WC_SUCCESS);
+	assert_memory_equal(guest_at(&f->b.n.guest, f->b.rx + 26, 4),
+			    ((uint8_t[]) { 10, 0, 0, 1 }), 4);
+}
+
+/* A guest's second step: another address in all headers of the frame at @arg */
+static void rewrite_source(void *arg, const struct switch_port *port, enum switch_way way,
+			   const struct packet *p, const char *note)
+{
+	(void)port;
+	(void)p;
+	(void)note;
+	if (way == SWITCH_OUT)
+		memset((uint8_t *)arg + 6, 0x77, ANTISPOOF_BYTES - 6);
+}
+
+/* ORN-SEC-4: the headers that arrive are those that were checked. */
+static void test_source_changes(void **state)
+{
+	static const uint32_t hdr[] = { 0, 14, 40, 100 };
+	static const uint32_t lens[] = { 86, 94, 134, ANTISPOOF_BYTES - 10 };
+	struct fixture *f = *state;
+	uint8_t *p = frame(f, 300), want[300];
+	const struct switch_observer guest = { rewrite_source, p };
+
+	distrust(f);
+	switch_set_observer(f->e.sw, &guest);
+	for (size_t i = 0; i < sizeof(hdr) / sizeof(hdr[0]); i++) {
+		for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++) {
+			memcpy(want, nd_frame(f, lens[k]), lens[k]);
+			post_rx(f, BUF);
+			post(f, lens[k], hdr[i] < lens[k] ? hdr[i] : 0, 2);
+			check_passes(f, want, lens[k]);
+		}
+	}
+	switch_set_observer(f->e.sw, NULL);
+}
+
 /* Fill a's memory with a frame of Soft-RoCE, say, from a to b. Return: its length. */
 static uint32_t roce_frame(struct fixture *f)
 {
@@ -1169,6 +1328,7 @@ int main(void)
 		TEST(test_own_frame),
 		TEST(test_own_interface),
 		TEST(test_tag_changes),
+		TEST(test_source), TEST(test_source_by_checksum), TEST(test_source_changes),
 		TEST(test_roce_frame),
 	};
 

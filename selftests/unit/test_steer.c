@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,6 +22,7 @@
 #include "engine/rss.h"
 #include "engine/steer.h"
 #include "lib/inproc.h"
+#include "lib/lines.h"
 
 #include "net/switch.h"
 #include "packet/bth.h"
@@ -332,16 +334,18 @@ static void test_anti_spoof(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t dropped = inproc_counter(f->p, CNT_tx_drop);
+	const struct antispoof mac_only = { 0 };
 
 	assert_false(port_flags(f) & ORNIC_PORT_F_ANTI_SPOOF);
 	assert_true(heard_from(f, other_mac));
 	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac), ORNIC_ST_OK);
-	function_port_policy(f->p->f, true, true);
+	function_port_policy(f->p->f, &mac_only, true);
 	assert_int_equal(port_flags(f), ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_PROMISC |
 			 ORNIC_PORT_F_SHARED);
 	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped);
 	assert_false(heard_from(f, other_mac));
 	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped + 1);
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop_spoof), 1);
 	assert_true(heard_from(f, own_mac));
 	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac),
 			 ORNIC_ST_PERMISSION);
@@ -351,6 +355,94 @@ static void test_anti_spoof(void **state)
 			 ORNIC_SYN_FIELD | offsetof(struct ornic_port_modify_cmd, mac));
 	assert_int_equal(set_mac(f, own_mac), ORNIC_ST_OK);
 	assert_true(heard_from(f, own_mac));
+}
+
+/* Send a frame of SENDER from an IPv4 address; return true if the network interface got it. */
+static bool heard_from_ip(struct fixture *f, uint8_t last)
+{
+	uint8_t *p = frame(f, own_mac, 5000);
+
+	memcpy(p + 6, own_mac, 6);
+	memcpy(p + 26, (uint8_t[]) { 10, 0, 0, last }, 4);
+	send_from(f, SENDER);
+	return f->frames[NETDEV];
+}
+
+static int set_gid6(struct fixture *f, const char *gid)
+{
+	struct ornic_gid_entry cmd = {
+		.port = 1,
+		.type = ORNIC_GID_ROCEV2,
+		.index = htole16(1),
+		.flags = htole32(ORNIC_GID_VALID),
+	};
+
+	memcpy(cmd.gid, gid, sizeof(cmd.gid));
+	memcpy(cmd.smac, own_mac, sizeof(cmd.smac));
+	return EXEC(f, SET_GID, 1, cmd);
+}
+
+/* ORN-ETH-15, ORN-ETH-16, ORN-ETH-17, ORN-SEC-8: IP addresses, too */
+static void test_anti_spoof_ip(void **state)
+{
+	static const char link_local[] = "\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\1";
+	static const char other_link_local[] = "\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\2";
+	struct antispoof source = { .ip = true, .n = 1 };
+	struct ornic_gid_entry entry = { 0 };
+	struct fixture *f = *state;
+	uint64_t dropped = inproc_counter(f->p, CNT_tx_drop);
+
+	assert_null(antispoof_parse(&source.prefix[0], "10.0.0.1"));
+	assert_true(heard_from_ip(f, 2));
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000002, own_mac), ORNIC_ST_OK);
+	function_port_policy(f->p->f, &source, true);
+	assert_int_equal(port_flags(f), ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_ANTI_SPOOF_IP |
+			 ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_SHARED);
+	assert_true(heard_from_ip(f, 1));
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped);
+	assert_false(heard_from_ip(f, 2));
+	assert_false(heard_from(f, other_mac));
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop), dropped + 2);
+	assert_int_equal(inproc_counter(f->p, CNT_tx_drop_spoof), 2);
+
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000002, own_mac), ORNIC_ST_PERMISSION);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome),
+			 ORNIC_SYN_FIELD | offsetof(struct ornic_gid_entry, gid));
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, other_mac),
+			 ORNIC_ST_PERMISSION);
+	assert_int_equal(le32toh(f->p->host.cpl.syndrome),
+			 ORNIC_SYN_FIELD | offsetof(struct ornic_gid_entry, smac));
+	assert_int_equal(host_gid_set(&f->p->host, 0, 0x0a000001, own_mac), ORNIC_ST_OK);
+	assert_int_equal(set_gid6(f, other_link_local), ORNIC_ST_PERMISSION);
+	assert_int_equal(set_gid6(f, link_local), ORNIC_ST_OK);
+	/* An entry with another address can still be deleted. */
+	entry.port = 1;
+	memcpy(entry.gid, other_link_local, sizeof(entry.gid));
+	assert_int_equal(EXEC(f, SET_GID, 1, entry), ORNIC_ST_OK);
+	/* Illegal values are the first thing that is rejected. */
+	assert_int_equal(set_gid6(f, "\xff\2\0\0\0\0\0\0\0\0\0\0\0\0\0\1"),
+			 ORNIC_ST_BAD_PARAM);
+}
+
+/* The log has one line a minute, with the number of frames so far. */
+static void test_anti_spoof_log(void **state)
+{
+	struct antispoof source = { .ip = true };
+	struct fixture *f = *state;
+	char want[300];
+
+	function_port_policy(f->p->f, &source, true);
+	lines_begin();
+	for (int i = 0; i < 3; i++)
+		assert_false(heard_from_ip(f, 2));
+	f->p->f->dev.port.spoof_quiet -= 61 * 1000000000ull;
+	for (int i = 0; i < 3; i++)
+		assert_false(heard_from(f, other_mac));
+	snprintf(want, sizeof(want),
+		 "ornicd: warning: %1$s: anti-spoof: frame dropped: source IP address not allowed (tx_drop_spoof: 1; reported once a minute)\n"
+		 "ornicd: warning: %1$s: anti-spoof: frame dropped: not the device's MAC address (tx_drop_spoof: 4; reported once a minute)\n",
+		 f->p->f->dev.name);
+	lines_end(want);
 }
 
 static void ignore(void *arg, const struct packet *p)
@@ -412,7 +504,7 @@ static void test_no_promisc(void **state)
 	dropped = inproc_counter(f->p, CNT_rx_drop_rule);
 	assert_false(overheard(f, other_mac));
 	assert_int_equal(inproc_counter(f->p, CNT_rx_drop_rule), dropped);
-	function_port_policy(f->p->f, false, false);
+	function_port_policy(f->p->f, NULL, false);
 	assert_int_equal(port_flags(f), ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED);
 	refuse(f, &promisc, ORNIC_ST_PERMISSION, offsetof(struct ornic_rule_cmd, kind));
 	add(f, port_rule(f, ALICE, 0));
@@ -1071,7 +1163,8 @@ static void test_group_delivery(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_refused), TEST(test_anti_spoof), TEST(test_no_promisc),
+		TEST(test_refused), TEST(test_anti_spoof), TEST(test_anti_spoof_ip),
+		TEST(test_anti_spoof_log), TEST(test_no_promisc),
 		TEST(test_promisc), TEST(test_truncated_roce),
 		TEST(test_not_negotiated), TEST(test_limit),
 		TEST(test_unicast), TEST(test_multicast), TEST(test_drop), TEST(test_copy),

@@ -35,6 +35,7 @@ static int attach_check_directory(const char *path)
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		  const struct config_device *d, const struct unix_access *access)
 {
+	static const struct antispoof mac_only;
 	const struct unix_access own = unix_access_or(&d->access, access);
 	int err = attach_check_directory(d->path);
 
@@ -45,7 +46,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		log_err("%s: cannot create the device: %s", d->name, strerror(-err));
 		return err;
 	}
-	function_port_policy(a->function, d->anti_spoof, d->promisc);
+	function_port_policy(a->function, d->anti_spoof ? &mac_only : NULL, d->promisc);
 	err = switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
 	if (!err && d->link.kbps)
 		err = switch_port_limit(a->function->dev.port.sw, &d->link);

@@ -18,8 +18,9 @@ static json_t *device_counters(const struct device *dev)
 		enum counter cnt;
 	} shown[] = {
 		{ "tx_packets", CNT_tx_packets }, { "tx_bytes", CNT_tx_bytes },
-		{ "tx_drop", CNT_tx_drop }, { "rx_packets", CNT_rx_packets },
-		{ "rx_bytes", CNT_rx_bytes }, { "rdma_tx_packets", CNT_rdma_tx_packets },
+		{ "tx_drop", CNT_tx_drop }, { "tx_drop_spoof", CNT_tx_drop_spoof },
+		{ "rx_packets", CNT_rx_packets }, { "rx_bytes", CNT_rx_bytes },
+		{ "rdma_tx_packets", CNT_rdma_tx_packets },
 		{ "rdma_tx_bytes", CNT_rdma_tx_bytes }, { "rdma_rx_packets", CNT_rdma_rx_packets },
 		{ "rdma_rx_bytes", CNT_rdma_rx_bytes },
 	};

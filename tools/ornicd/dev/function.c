@@ -156,12 +156,19 @@ void function_port_reset(struct function *f)
 		memcpy(port->mac, mac, sizeof(mac));
 }
 
-void function_port_policy(struct function *f, bool anti_spoof, bool promisc)
+void function_port_policy(struct function *f, const struct antispoof *source, bool promisc)
 {
-	uint32_t *flags = &f->dev.port.flags;
+	struct port *port = &f->dev.port;
+	uint32_t *flags = &port->flags;
 
-	if (anti_spoof)
+	if (source) {
 		*flags = (*flags & ~ORNIC_PORT_F_MAC_CHANGE) | ORNIC_PORT_F_ANTI_SPOOF;
+		port->source = *source;
+	}
+	if (source && source->ip) {
+		*flags |= ORNIC_PORT_F_ANTI_SPOOF_IP;
+		antispoof_link_local(&port->source, port->permanent_mac);
+	}
 	if (!promisc)
 		*flags &= ~ORNIC_PORT_F_PROMISC;
 }

@@ -90,11 +90,12 @@ uint64_t dm_bar_read(const struct function *f, uint64_t off, unsigned int len);
 void dm_bar_write(struct function *f, uint64_t off, unsigned int len, uint64_t val);
 
 /*
- * function_port_policy() - restrict the port by settings of the operator: with @anti_spoof the
- * guest sends frames from the permanent address only (ORN-ETH-1), without @promisc it receives no
+ * function_port_policy() - restrict the port by settings of the operator: with @source the guest
+ * sends from the permanent MAC address only (ORN-ETH-1) and, if it has IP addresses, from these and
+ * its link-local address (ORN-ETH-16), which it gets in addition; without @promisc it receives no
  * frames for other addresses (ORN-STEER-5). Must be called before a client attaches.
  */
-void function_port_policy(struct function *f, bool anti_spoof, bool promisc);
+void function_port_policy(struct function *f, const struct antispoof *source, bool promisc);
 
 /* function_work() - execute waiting commands, handle a fatal error; between iterations */
 void function_work(struct function *f);

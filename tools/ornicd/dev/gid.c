@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The GID table: addresses from which a function may send (ORN-PORT-1). Several functions may
- * have the same GID, because the switch delivers by MAC address.
+ * have the same GID, because the switch delivers by MAC address, unless the operator limits the
+ * addresses (ORN-ETH-15). RoCE packets take their source from the table, so they need no check.
  */
 #include "command.h"
 
@@ -44,6 +45,9 @@ static uint8_t gid_check(struct command *c, const struct ornic_gid_entry *in)
 		return command_reject(c, ORNIC_ST_PERMISSION, in->smac);
 	if (flags & ORNIC_GID_VLAN && le16toh(in->vlan) > GID_MAX_VLAN)
 		return command_reject(c, ORNIC_ST_BAD_PARAM, &in->vlan);
+	if (c->dev->port.flags & ORNIC_PORT_F_ANTI_SPOOF_IP &&
+	    !antispoof_address(&c->dev->port.source, in->gid))
+		return command_reject(c, ORNIC_ST_PERMISSION, in->gid);
 	return ORNIC_ST_OK;
 }
 

@@ -18,6 +18,7 @@
 	C(PORT, tx_multicast, TX_MULTICAST)					\
 	C(PORT, rx_multicast, RX_MULTICAST)					\
 	C(PORT, tx_drop, TX_DROP)						\
+	C(PORT, tx_drop_spoof, TX_DROP_SPOOF)					\
 	C(PORT, rx_drop_no_wqe, RX_DROP_NO_WQE)					\
 	C(PORT, rx_drop_rule, RX_DROP_RULE)					\
 	C(PORT, rx_drop_size, RX_DROP_SIZE)					\

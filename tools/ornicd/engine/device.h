@@ -14,6 +14,7 @@
 #include "mcast.h"
 #include "pagelist.h"
 #include "table.h"
+#include "../packet/antispoof.h"
 
 #include <ornic/admin.h>
 #include <ornic/identify.h>
@@ -57,6 +58,8 @@ struct device_host {
  * @unplugged:	no carrier: it is down even if @admin_up
  * @max_frame:	Ethernet payload bytes accepted
  * @flags:	rights that the operator granted: ORNIC_PORT_F_*
+ * @source:	IP addresses from which it may send
+ * @spoof_quiet: no log line about a frame from another address before this time, ns
  * @gid:	GID table, as set by the host
  * @gid_hit:	entry that matched the last received packet
  * @gsi:	queue pair with QPN 1
@@ -73,6 +76,8 @@ struct port {
 	bool unplugged;
 	uint16_t max_frame;
 	uint32_t flags;
+	struct antispoof source;
+	uint64_t spoof_quiet;
 	struct ornic_gid_entry gid[DEVICE_GIDS];
 	uint32_t gid_hit;
 	struct qp *gsi;

@@ -14,6 +14,7 @@
 #include "steer.h"
 #include "uc.h"
 #include "ud.h"
+#include "../log.h"
 #include "../net/vlan.h"
 #include "../packet/bth.h"
 #include "../packet/ecn.h"
@@ -22,6 +23,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 const struct ornic_gid_entry *device_gid(const struct device *dev, uint32_t index)
@@ -84,6 +86,9 @@ void link_set_carrier(struct device *dev, bool on)
 #define ROCE_HEADERS	96
 /* The same sum without extension headers, as in all packets of a message except the first. */
 #define ROCE_NEXT_HEADERS	64
+
+/* Time between two log lines about frames of a device with a wrong source, ns */
+#define SPOOF_LOG_NS	(60 * 1000000000ull)
 
 _Static_assert(PACKET_MAX_PAYLOAD / 256 * ROCE_HEADERS + PACKET_MAX_PAYLOAD < RATE_MAX_BYTES,
 	       "a packet can be charged");
@@ -203,14 +208,32 @@ void link_send(struct qp *qp, struct packet *p)
 	link_put(dev, p);
 }
 
+/* Drop a frame whose source the operator does not allow. Count all of them, but log few. */
+static void link_drop_spoofed(struct device *dev, struct packet *p, const char *why)
+{
+	struct port *port = &dev->port;
+
+	device_count(dev, CNT_tx_drop_spoof, 1);
+	link_drop(dev, p, why);
+	if (dev->engine->now < port->spoof_quiet)
+		return;
+	port->spoof_quiet = dev->engine->now + SPOOF_LOG_NS;
+	log_warn("%s: anti-spoof: frame %s (tx_drop_spoof: %" PRIu64 "; reported once a minute)",
+		 dev->name, why, dev->cnt[CNT_tx_drop_spoof]);
+}
+
 void link_send_frame(struct qp *qp, struct packet *p)
 {
 	struct device *dev = qp->dev;
 	const struct port *port = &dev->port;
+	const char *why = NULL;
 
-	/* ORN-ETH-1 */
-	if (port->flags & ORNIC_PORT_F_ANTI_SPOOF && memcmp(p->smac, port->mac, sizeof(p->smac))) {
-		link_drop(dev, p, "dropped: not the device's address");
+	/* ORN-ETH-1, ORN-ETH-16 */
+	if (port->flags & ORNIC_PORT_F_ANTI_SPOOF)
+		why = antispoof_frame(&port->source, port->mac, p->seg[0].ptr, p->seg[0].len,
+				      p->len);
+	if (why) {
+		link_drop_spoofed(dev, p, why);
 		return;
 	}
 	p->sender = qp;

@@ -53,7 +53,11 @@ struct packet *link_packet(struct qp *qp, const struct ornic_path *path, uint32_
 /* link_send() - send RoCE packet @p, or drop it if the link is down; takes ownership of @p */
 void link_send(struct qp *qp, struct packet *p);
 
-/* link_send_frame() - send Ethernet frame @p, or drop it; takes ownership of @p */
+/*
+ * link_send_frame() - send Ethernet frame @p, or drop it; takes ownership of @p
+ *
+ * Its first piece is memory of the packet, with the bytes that antispoof_frame() needs.
+ */
 void link_send_frame(struct qp *qp, struct packet *p);
 
 #endif /* ORNICD_ENGINE_LINK_H */

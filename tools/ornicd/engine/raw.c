@@ -3,9 +3,10 @@
  * Ethernet queue pairs: each work request is a frame.
  *
  * A frame in the switch refers to guest memory and, for inline bytes, to the copy of its work
- * request. But its beginning (addresses, VLAN tag, and the EtherType behind the tag) and the
- * checksum field are copied into the packet. So the guest cannot change address or VLAN after they
- * were checked (ORN-SEC-4), and no checksum is written to guest memory.
+ * request. But its beginning (addresses, VLAN tag, and the EtherType behind the tag; all headers if
+ * IP addresses are checked) and the checksum field are copied into the packet. So the guest cannot
+ * change address or VLAN after they were checked (ORN-SEC-4), and no checksum is written to guest
+ * memory.
  *
  * A send completes after the frame was delivered, when no packet refers to its memory any more
  * (ORN-WQE-12).
@@ -56,10 +57,13 @@ static uint32_t csum_end(const struct wqe *w)
  * Return the bytes of the beginning of a frame of @total bytes that have to be copied into the
  * packet. A checksum field that is further behind is copied alone.
  */
-static uint32_t raw_own(const struct wqe *w, uint32_t total)
+static uint32_t raw_own(const struct qp *qp, const struct wqe *w, uint32_t total)
 {
-	uint32_t own = 0, least = total < ETH_OVERHEAD ? total : ETH_OVERHEAD;
+	bool source = qp->dev->port.flags & ORNIC_PORT_F_ANTI_SPOOF_IP;
+	uint32_t own = 0, least = source ? ANTISPOOF_BYTES : ETH_OVERHEAD;
 
+	if (least > total)
+		least = total;
 	if (csum_partial(w) && csum_end(w) <= RAW_COPY)
 		own = csum_end(w);
 	else if (w->flags & ORNIC_WQE_IP_CSUM)
@@ -133,7 +137,7 @@ static bool raw_gather(struct qp *qp, struct wqe *w, struct packet *p)
 	p->seg[0] = (struct seg){ .ptr = (uint8_t *)w->hdr, .len = head };
 	p->nseg = n + 1;
 	p->len = head + w->len;
-	raw_copy(p, 0, raw_own(w, p->len), p->inl);
+	raw_copy(p, 0, raw_own(qp, w, p->len), p->inl);
 	return true;
 }
 

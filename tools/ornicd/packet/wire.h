@@ -19,6 +19,7 @@
 #define ETHERTYPE_VLAN	0x8100
 #define ETHERTYPE_SVLAN	0x88a8
 #define ETHERTYPE_IPV4	0x0800
+#define ETHERTYPE_ARP	0x0806
 #define ETHERTYPE_IPV6	0x86dd
 
 static inline uint16_t be16_get(const uint8_t *at)
