@@ -242,8 +242,8 @@ class Daemon(Part):
                 if t.name.startswith("unit/")]
         wire = ["%s/selftests/wire/%s" % (out, os.path.basename(p)[:-2])
                 for p in glob.glob(os.path.join(self.tree, "selftests/wire/test_*.c"))]
-        wire += ["%s/%s" % (out, p) for p in ("selftests/vfu_device", "selftests/roce_guest", "san/ornicd", "san/ornicctl",
-                                              "ornicd")]
+        wire += ["%s/%s" % (out, p) for p in ("selftests/vfu_device", "selftests/roce_guest", "selftests/frame_guest", "san/ornicd",
+                                              "san/ornicctl", "ornicd")]
         b.run(*unit, *(wire if name != "plain" else []), more=["-j2"])
 
 

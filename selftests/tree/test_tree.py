@@ -23,7 +23,7 @@ BARRIER_TOO = ("drivers/net/ethernet/ornic/ctrl.c",)    # the enable handshake, 
 
 # Folders of the daemon and the folders whose headers they may include, in addition to their own.
 ARROWS = {
-    "config": {"capture", "engine", "net", "."},
+    "config": {"capture", "engine", "net", "packet", "."},
     "control": {"fault", "capture", "config", "dev", "engine", "vfu", "mem", "packet", "net", "."},
     "vfu": {"mem", "."},
     "mem": {"."},

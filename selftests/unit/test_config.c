@@ -104,6 +104,81 @@ static void test_good(void **state)
 	assert_int_equal(c->device[1].vlan, 4094);
 }
 
+static void check_ip(const struct config_device *d, unsigned int at, const char *want)
+{
+	char text[ANTISPOOF_TEXT];
+
+	assert_true(at < d->source.n);
+	antispoof_print(&d->source.prefix[at], text);
+	assert_string_equal(text, want);
+}
+
+/* A device with ip= checks addresses; it may repeat the key. */
+static void test_ip(void **state)
+{
+	struct config *c = *state;
+	char line[1024] = "-d path=/a", *end = line + strlen(line);
+
+	assert_int_equal(run(c, "-d path=/a,ip=10.0.0.1,name=n,ip=2001:db8::/64,ip=fe80::7 "
+			     "-d path=/b,ip=link-local,promisc=off -d path=/c,anti-spoof=on "
+			     "-d path=/d,anti-spoof=on,ip=10.0.0.0/24"), CONFIG_RUN);
+	assert_true(c->device[0].anti_spoof && c->device[0].source.ip);
+	assert_true(c->device[0].promisc);
+	assert_int_equal(c->device[0].source.n, 3);
+	check_ip(&c->device[0], 0, "10.0.0.1");
+	check_ip(&c->device[0], 1, "2001:db8::/64");
+	check_ip(&c->device[0], 2, "fe80::7");
+	assert_true(c->device[1].anti_spoof && c->device[1].source.ip);
+	assert_int_equal(c->device[1].source.n, 0);
+	assert_true(c->device[2].anti_spoof);
+	assert_false(c->device[2].source.ip);
+	assert_true(c->device[3].anti_spoof && c->device[3].source.ip);
+	config_free(c);
+	for (int i = 0; i < ANTISPOOF_PREFIXES; i++)
+		end += sprintf(end, ",ip=10.0.0.%d", i + 1);
+	assert_int_equal(run(c, line), CONFIG_RUN);
+	assert_int_equal(c->device[0].source.n, ANTISPOOF_PREFIXES);
+	check_ip(&c->device[0], ANTISPOOF_PREFIXES - 1, "10.0.0.32");
+	config_free(c);
+	strcpy(end, ",ip=10.0.0.99");
+	assert_int_equal(run(c, line), CONFIG_BAD);
+}
+
+static void check_policy(const struct config_device *d, bool anti_spoof, bool promisc)
+{
+	assert_int_equal(d->anti_spoof, anti_spoof);
+	assert_int_equal(d->promisc, promisc);
+}
+
+/* --untrusted changes the defaults of all devices, before and behind it. */
+static void test_untrusted(void **state)
+{
+	static const char *const bad[] = {
+		"-d path=/a --untrusted",
+		"--untrusted -d path=/a",
+		"-u -d path=/a,anti-spoof=on",
+		"-d path=/a,promisc=off -u",
+		"-d path=/a,ip=10.0.0.1 -d path=/b -u",
+	};
+	struct config *c = *state;
+
+	assert_int_equal(run(c, "-d path=/a,ip=10.0.0.1 -d path=/b,anti-spoof=off "
+			     "-d path=/c,ip=link-local,promisc=on --untrusted "
+			     "-d path=/d,ip=10.0.0.1 -d path=/e,anti-spoof=off,promisc=on"),
+			 CONFIG_RUN);
+	assert_true(c->untrusted);
+	check_policy(&c->device[0], true, false);
+	check_policy(&c->device[1], false, false);
+	check_policy(&c->device[2], true, true);
+	check_policy(&c->device[3], true, false);
+	check_policy(&c->device[4], false, true);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		config_free(c);
+		assert_false(c->untrusted);
+		assert_int_equal(run(c, bad[i]), CONFIG_BAD);
+	}
+}
+
 static char last_file[] = "/tmp/ornicd-conf-XXXXXX";
 
 static int file(struct config *c, const char *text)
@@ -727,8 +802,9 @@ static void test_bad_words(void **state)
 	}
 }
 
-#define DEVICE	"path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]"
+#define IP11	",ip=::1,ip=::2,ip=::3,ip=::4,ip=::5,ip=::6,ip=::7,ip=::8,ip=::9,ip=::a,ip=::b"
 #define ACCESS	"[,owner=USER][,group=GROUP][,mode=MODE]"
+#define DEVICE	"path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,ip=ADDRESS]...[,KEY=...]"
 #define PORT	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
 
 /* An error line names the cause; of several devices or ports, the right one. */
@@ -787,6 +863,21 @@ static void test_messages(void **state)
 		  "device \"path=/a,name=x,name=y\": name is given twice" },
 		{ "-d path=/a,promisc=maybe",
 		  "\"path=/a,promisc=maybe\": promisc must be on or off" },
+		{ "-d path=/a,ip=10.0.0.1/24",
+		  "device /a: ip=10.0.0.1/24 is neither an address (leave out the length) nor a "
+		  "network (end it with zero bits)" },
+		{ "-d path=/a,ip=::1,ip=x", "device /a: ip=x is not an IP address or prefix such as "
+		  "192.0.2.1 or 2001:db8::/64" },
+		{ "-d path=/a,ip=::1,anti-spoof=off",
+		  "device /a: ip= has no effect with anti-spoof=off; remove one of them" },
+		{ "-d path=/a,ip=::1,ip=::2,mac=02:00:00:00:00:01,mac=02:00:00:00:00:01",
+		  "device \"path=/a,ip=::1,ip=::2,mac=02:00:00:00:00:01,mac=02:00:00:00:00:01\": "
+		  "mac is given twice" },
+		{ "-d path=/a" IP11 IP11 IP11, "device \"path=/a" IP11 IP11 IP11 "\": ip is given "
+		  "too often" },
+		{ "--untrusted",
+		  "device /first: with --untrusted list the IP addresses that its guest may use, "
+		  "each as ip=ADDRESS, or only ip=link-local; or trust it with anti-spoof=off" },
 		{ "-d path=/a,anti-spoof=1",
 		  "\"path=/a,anti-spoof=1\": anti-spoof must be on or off" },
 		{ "-p udp,ifname=t", "port \"udp,ifname=t\": unknown key \"ifname\"; the form is "
@@ -875,6 +966,8 @@ static void test_messages(void **state)
 	assert_int_equal(c->cc.v[CC_rp_ai_rate], cc_ranges[CC_rp_ai_rate].value);
 }
 
+#define TEXT11	"\"::1\", \"::2\", \"::3\", \"::4\", \"::5\", \"::6\", \"::7\", \"::8\", \"::9\", \"::a\", \"::b\""
+
 static void test_file(void **state)
 {
 	static const char *const bad[] = {
@@ -895,6 +988,17 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"mac\": \"x\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"anti_spoof\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": 1} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"promisc\": null} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": \"10.0.0.1\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": []} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": {}} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": [\"10.0.0.1\", 1]} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": [\"10.0.0.1/24\"]} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": [\"::1\"], \"anti_spoof\": false} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"ip\": [" TEXT11 ", " TEXT11 ", " TEXT11 "]} ]}",
+		"{\"untrusted\": 1}",
+		"{\"untrusted\": true, \"devices\": [ {\"path\": \"/a\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\"} ], \"untrusted\": true}",
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": \"5\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": -1} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4095} ]}",
@@ -936,6 +1040,21 @@ static void test_file(void **state)
 			      "{\"path\": \"/b\", \"vlan\": 0}]}"), 0);
 	assert_int_equal(c->device[0].vlan, 4094);
 	assert_int_equal(c->device[1].vlan, 0);
+	config_free(c);
+	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"ip\": [\"10.0.0.1\", "
+			      "\"::/0\"]}, {\"path\": \"/b\", \"promisc\": true, \"ip\": "
+			      "[\"link-local\"]}, {\"path\": \"/c\", \"anti_spoof\": false}], "
+			      "\"untrusted\": true}"), 0);
+	check_policy(&c->device[0], true, false);
+	assert_int_equal(c->device[0].source.n, 2);
+	check_ip(&c->device[0], 0, "10.0.0.1");
+	check_ip(&c->device[0], 1, "::/0");
+	check_policy(&c->device[1], true, true);
+	assert_int_equal(c->device[1].source.n, 0);
+	check_policy(&c->device[2], false, false);
+	/* another file does not end it */
+	assert_int_equal(file(c, "{\"untrusted\": false}"), 0);
+	assert_true(c->untrusted);
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		config_free(c);
 		assert_int_equal(file(c, bad[i]), -EINVAL);
@@ -991,6 +1110,12 @@ static void test_file_messages(void **state)
 		  "%s: \"vlan\": 4095 is not a number from 0 to 4094" },
 		{ "{\"devices\": [{\"path\": \"/a\", \"vlan\": -1}]}",
 		  "%s: \"vlan\": -1 is not a number from 0 to 4094" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"promisc\": 1}]}",
+		  "%s: \"anti_spoof\" and \"promisc\" must be true or false" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"ip\": [" TEXT11 ", " TEXT11 ", " TEXT11 "]}]}",
+		  "%s: \"ip\" must be an array of 1 to 32 strings" },
+		{ "{\"devices\": [{\"path\": \"/a\", \"ip\": [7]}]}",
+		  "%s: an \"ip\" must be a string such as \"192.0.2.1\"" },
 		{ "{\"devices\": [{\"path\": \"\"}]}",
 		  "a device needs a path, and its name must not be empty" },
 		{ "{\"devices\": [{\"path\": \"/a\", \"kmax\": \"5\"}]}",
@@ -1048,6 +1173,7 @@ int main(void)
 		WITH(test_numeric), WITH(test_faults), WITH(test_derived_mac),
 		WITH(test_defaults), WITH(test_printed), WITH(test_limits), WITH(test_lengths),
 		WITH(test_port_keys), WITH(test_bad), WITH(test_bad_words), WITH(test_messages),
+		WITH(test_ip), WITH(test_untrusted),
 		WITH(test_file), WITH(test_file_messages), WITH(test_printable), WITH(test_order),
 	};
 

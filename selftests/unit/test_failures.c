@@ -393,6 +393,40 @@ static void test_long_path(void **state)
 	}
 }
 
+/* IP addresses arrive, too, with the link-local one; the warning that there are none is gone. */
+static void attach_checks_ip(struct fixture *f, struct config_device d)
+{
+	static const struct antispoof_prefix link_local = {
+		{ 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x1b, 0xc3, 0xff, 0xfe, 0xd4, 0xe5, 0xf6 }, 128
+	};
+	const struct antispoof *source;
+	struct attachment a = { 0 };
+	char want[400];
+
+	d.source.ip = true;
+	assert_null(antispoof_parse(&d.source.prefix[d.source.n++], "10.0.0.1"));
+	snprintf(want, sizeof(want), "ornicd: vm2: listening on %s, mac 02:1b:c3:d4:e5:f6\n",
+		 d.path);
+	lines_begin();
+	assert_int_equal(attach(f, &a, &d), 0);
+	lines_end(want);
+	assert_int_equal(a.function->dev.port.flags & ORNIC_PORT_F_ANTI_SPOOF_IP,
+			 ORNIC_PORT_F_ANTI_SPOOF_IP);
+	source = &a.function->dev.port.source;
+	assert_int_equal(source->n, 2);
+	assert_memory_equal(&source->prefix[0], &d.source.prefix[0], sizeof(source->prefix[0]));
+	assert_memory_equal(&source->prefix[1], &link_local, sizeof(link_local));
+	attach_remove(&a);
+	/* As many as the operator may list, and that one */
+	while (d.source.n < ANTISPOOF_PREFIXES)
+		d.source.prefix[d.source.n++] = d.source.prefix[0];
+	assert_int_equal(attach(f, &a, &d), 0);
+	source = &a.function->dev.port.source;
+	assert_int_equal(source->n, ANTISPOOF_PREFIXES + 1);
+	assert_memory_equal(&source->prefix[ANTISPOOF_PREFIXES], &link_local, sizeof(link_local));
+	attach_remove(&a);
+}
+
 /* All settings of a device arrive at its port, and a rejected one leaves nothing. */
 static void test_attach(void **state)
 {
@@ -405,12 +439,14 @@ static void test_attach(void **state)
 	const unsigned int files = folder_entries(f->dir);
 	struct attachment a = { 0 };
 	struct switch_port *port;
-	char path[300], want[400];
+	char path[300], want[500];
 
 	d.link = (struct egress_param) { .kbps = 1000, .queue = 20000, .kmin = 1, .kmax = 2 };
 	d.path = path;
 	snprintf(path, sizeof(path), "%s/vm2", f->dir);
-	snprintf(want, sizeof(want), "ornicd: vm2: listening on %s, mac 02:1b:c3:d4:e5:f6\n", path);
+	snprintf(want, sizeof(want),
+		 "ornicd: warning: vm2: anti-spoof checks MAC addresses only; add ip= to check IP addresses\n"
+		 "ornicd: vm2: listening on %s, mac 02:1b:c3:d4:e5:f6\n", path);
 	lines_begin();
 	assert_int_equal(attach(f, &a, &d), 0);
 	lines_end(want);
@@ -424,6 +460,7 @@ static void test_attach(void **state)
 	assert_null(a.server);
 	attach_remove(&a);
 	assert_null(switch_port_find(f->d.engine.sw, "vm2"));
+	attach_checks_ip(f, d);
 
 	log_keep(f->said, sizeof(f->said));
 	snprintf(path, sizeof(path), "%s/none/vm2", f->dir);
@@ -749,7 +786,7 @@ static void expect_error(struct fixture *f, const char *order, int code, const c
 /* Expect one device in the list, with @rest after its socket. */
 static void expect_device(struct fixture *f, const char *rest)
 {
-	char want[512];
+	char want[1024];
 
 	snprintf(want, sizeof(want),
 		 "[{\"name\":\"vm1\",\"path\":\"%%1$s/vm1\",\"access\":{\"owner\":%u,\"group\":%u,\"mode\":\"0600\"},%s}]",
@@ -776,13 +813,19 @@ static void test_device_list(void **state)
 	dev->port.flags |= ORNIC_PORT_F_PROMISC;
 	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
 			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
-			 "\"anti_spoof\":false,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"anti_spoof\":false,\"ip\":null,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
 			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
-	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF;
+	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF |
+			   ORNIC_PORT_F_ANTI_SPOOF_IP;
+	assert_null(antispoof_parse(&dev->port.source.prefix[0], "10.0.0.0/8"));
+	assert_null(antispoof_parse(&dev->port.source.prefix[1], "2001:db8::1"));
+	dev->port.source.n = 2;
 	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
 			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
-			 "\"anti_spoof\":true,\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"anti_spoof\":true,\"ip\":[\"10.0.0.0/8\",\"2001:db8::1\"],"
+			 "\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
 			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
+	dev->port.flags &= ~(ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_ANTI_SPOOF_IP);
 	dev->account = account;
 	f->d.attached->function->ctrl.state = CTRL_DISABLED;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)

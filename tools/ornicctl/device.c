@@ -60,7 +60,8 @@ static const struct ctl_verb verbs[] = {
 		.summary = "devices, their states, and numbers of their objects",
 		.help = "STATE is that of the PCI function: disabled, ready (a driver has enabled\n"
 			"it), or fatal. LINK is up if the guest's interface is up. VM is yes if a\n"
-			"virtual machine is attached. The numbers count objects of the guest.\n",
+			"virtual machine is attached. The numbers count objects of the guest.\n"
+			"--json has more, such as ip: the addresses that the guest may use.\n",
 	},
 	{ },
 };

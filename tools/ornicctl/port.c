@@ -90,7 +90,8 @@ static const struct ctl_verb verbs[] = {
 		.help = "VLAN is that of an access port. TX counts frames that left the device\n"
 			"or, by a port to the outside, the daemon. RX-BAD counts malformed frames\n"
 			"and frames with a wrong ICRC. --json has more counters, such as\n"
-			"vlan_drop: frames with an illegal tag, or too long with a tag.\n",
+			"vlan_drop: frames with an illegal tag, or too long with a tag, and\n"
+			"tx_drop_spoof: frames from an address that the guest may not use.\n",
 	},
 	{
 		.name = "add", .args = "SPEC", .nargs = 1, .run = port_add,

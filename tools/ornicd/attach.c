@@ -35,7 +35,6 @@ static int attach_check_directory(const char *path)
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		  const struct config_device *d, const struct unix_access *access)
 {
-	static const struct antispoof mac_only;
 	const struct unix_access own = unix_access_or(&d->access, access);
 	int err = attach_check_directory(d->path);
 
@@ -46,7 +45,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		log_err("%s: cannot create the device: %s", d->name, strerror(-err));
 		return err;
 	}
-	function_port_policy(a->function, d->anti_spoof ? &mac_only : NULL, d->promisc);
+	function_port_policy(a->function, d->anti_spoof ? &d->source : NULL, d->promisc);
 	err = switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
 	if (!err && d->link.kbps)
 		err = switch_port_limit(a->function->dev.port.sw, &d->link);
@@ -59,6 +58,9 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		a->function = NULL;
 		return err;
 	}
+	if (d->anti_spoof && !d->source.ip)
+		log_warn("%s: anti-spoof checks MAC addresses only; add ip= to check IP addresses",
+			 d->name);
 	log_info("%s: listening on %s, mac %02x:%02x:%02x:%02x:%02x:%02x", d->name, d->path,
 		 d->mac[0], d->mac[1], d->mac[2], d->mac[3], d->mac[4], d->mac[5]);
 	return 0;

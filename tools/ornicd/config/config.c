@@ -40,6 +40,8 @@ static const char usage[] =
 	"      --control-owner U user who owns that socket\n"
 	"      --control-group G group of that socket\n"
 	"      --control-mode M  permissions of that socket, octal (default 0600)\n"
+	"  -u, --untrusted       guests do not trust each other: anti-spoof=on,promisc=off is the\n"
+	"                        default of all devices, and each has to have ip=\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
@@ -48,7 +50,11 @@ static const char usage[] =
 	"Keys of a device, beside path:\n"
 	"  mac=MAC               permanent MAC address\n"
 	"  name=NAME             name in messages\n"
-	"  anti-spoof=on|off     on: the guest cannot send from another address (default off)\n"
+	"  anti-spoof=on|off     on: the guest cannot send from another MAC address (default\n"
+	"                        off), and with ip= neither from another IP address\n"
+	"  ip=ADDRESS[/LENGTH]   an IP address or prefix that the guest may use, beside the\n"
+	"                        link-local one of its MAC; more than once; ip=link-local: no\n"
+	"                        other; includes anti-spoof=on\n"
 	"  promisc=on|off        off: the guest cannot receive frames for others (default on)\n"
 	"\n"
 	"Keys of a device, and of a port with a socket of its own (stream, dgram):\n"
@@ -243,10 +249,61 @@ int config_name(const char *name)
 	return -EINVAL;
 }
 
+/* Set the IP addresses that the guest may use. Link-local means only the one that it always has. */
+static int device_source(struct config_device *d, const struct config_spec *spec)
+{
+	if (spec->nips && spec->anti_spoof == CONFIG_OFF) {
+		log_err("device %s: ip= has no effect with anti-spoof=off; remove one of them",
+			d->path);
+		return -EINVAL;
+	}
+	d->source.ip = spec->nips;
+	for (unsigned int i = 0; i < spec->nips; i++) {
+		const char *why;
+
+		if (!strcmp(spec->ip[i], "link-local"))
+			continue;
+		why = antispoof_parse(&d->source.prefix[d->source.n++], spec->ip[i]);
+		if (why) {
+			log_err("device %s: ip=%s is %s", d->path, spec->ip[i], why);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* Apply --untrusted. A device that checks no IP addresses is not what the user asked for. */
+static int device_distrust(struct config_device *d)
+{
+	if (!d->chose_anti_spoof)
+		d->anti_spoof = true;
+	if (!d->chose_promisc)
+		d->promisc = false;
+	if (!d->anti_spoof || d->source.ip)
+		return 0;
+	log_err("device %s: with --untrusted list the IP addresses that its guest may use, each as ip=ADDRESS, or only ip=link-local; or trust it with anti-spoof=off",
+		d->path);
+	return -EINVAL;
+}
+
+int config_untrusted(struct config *c)
+{
+	int err = 0;
+
+	c->untrusted = true;
+	for (unsigned int i = 0; i < c->ndevices && !err; i++)
+		err = device_distrust(&c->device[i]);
+	return err;
+}
+
 int config_add(struct config *c, const struct config_spec *spec)
 {
 	struct config_device d = {
-		.anti_spoof = spec->anti_spoof, .promisc = spec->promisc, .vlan = spec->vlan
+		.anti_spoof = spec->nips || spec->anti_spoof == CONFIG_ON,
+		.promisc = spec->promisc != CONFIG_OFF,
+		.chose_anti_spoof = spec->anti_spoof,
+		.chose_promisc = spec->promisc,
+		.vlan = spec->vlan
 	};
 	const char *path = spec->path;
 	int err;
@@ -269,6 +326,10 @@ int config_add(struct config *c, const struct config_spec *spec)
 		err = device_mac(&d, spec->mac);
 	if (!err)
 		err = device_unique(c, &d);
+	if (!err)
+		err = device_source(&d, spec);
+	if (!err && c->untrusted)
+		err = device_distrust(&d);
 	if (!err)
 		err = config_link(path, spec->link, &d.link);
 	if (!err)
@@ -312,12 +373,12 @@ int config_capture(struct config *c, const char *text)
 
 enum device_key {
 	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, ACCESS, LINK = ACCESS + CONFIG_ACCESS_KEYS,
-	KEYS = LINK + CONFIG_LINK_KEYS
+	IP = LINK + CONFIG_LINK_KEYS, KEYS = IP + ANTISPOOF_PREFIXES
 };
 
 static char *const device_keys[] = {
 	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "owner", "group", "mode", "rate",
-	"queue", "kmin", "kmax", "pmax", NULL
+	"queue", "kmin", "kmax", "pmax", "ip", NULL
 };
 
 static const struct config_form device_form = {
@@ -325,13 +386,27 @@ static const struct config_form device_form = {
 	.keys = device_keys,
 	.needs = 1 << PATH,
 	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN |
-		 CONFIG_ACCESS_MASK << ACCESS | CONFIG_LINK_MASK << LINK,
-	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,KEY=...]",
+		 CONFIG_ACCESS_MASK << ACCESS | CONFIG_LINK_MASK << LINK | 1 << IP,
+	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,ip=ADDRESS]...[,KEY=...]",
+	.list = IP,
+	.most = ANTISPOOF_PREFIXES,
 };
+
+/* Parse a switch of a device that may be missing. */
+static int device_switch(const char *text, const char *key, const char *val,
+			 enum config_switch *out)
+{
+	bool on;
+	int err = config_on_off(text, key, val, &on);
+
+	if (!err && val)
+		*out = on ? CONFIG_ON : CONFIG_OFF;
+	return err;
+}
 
 int config_device(struct config *c, const char *text)
 {
-	struct config_spec spec = CONFIG_SPEC_DEFAULT;
+	struct config_spec spec = { 0 };
 	char *copy = strdup(text), *val[KEYS] = { NULL };
 	int err = copy ? config_keys(&device_form, text, copy, val) :
 			 config_no_memory("a device's settings");
@@ -343,10 +418,14 @@ int config_device(struct config *c, const char *text)
 		spec.link[i] = val[LINK + i];
 	for (int i = 0; i < CONFIG_ACCESS_KEYS; i++)
 		spec.access[i] = val[ACCESS + i];
+	while (spec.nips < ANTISPOOF_PREFIXES && val[IP + spec.nips]) {
+		spec.ip[spec.nips] = val[IP + spec.nips];
+		spec.nips++;
+	}
 	if (!err)
-		err = config_on_off(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
+		err = device_switch(text, "anti-spoof", val[ANTI_SPOOF], &spec.anti_spoof);
 	if (!err)
-		err = config_on_off(text, "promisc", val[PROMISC], &spec.promisc);
+		err = device_switch(text, "promisc", val[PROMISC], &spec.promisc);
 	if (!err)
 		err = config_vlan(text, val[VLAN], &spec.vlan);
 	if (!err)
@@ -478,6 +557,8 @@ static int config_option(struct config *c, int opt, const char *arg, const char 
 		return config_file(c, arg);
 	case OPT_CC:
 		return config_cc(&c->cc, arg);
+	case 'u':
+		return config_untrusted(c);
 	case 's':
 		return config_set_spin(c, arg);
 	case 'l':
@@ -526,6 +607,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "faults", required_argument, NULL, 'f' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "cc", required_argument, NULL, OPT_CC },
+		{ "untrusted", no_argument, NULL, 'u' },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "ready-fd", required_argument, NULL, 'r' },
@@ -543,7 +625,7 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 	int opt;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, ":d:p:w:f:c:s:l:r:C:Vh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, ":d:p:w:f:c:us:l:r:C:Vh", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'V':
 			printf("ornicd %s\n", ORNICD_VERSION);

@@ -12,6 +12,7 @@
 #include "../log.h"
 #include "../net/egress.h"
 #include "../net/uplink.h"
+#include "../packet/antispoof.h"
 #include "../unix_socket.h"
 
 #include <stdbool.h>
@@ -38,6 +39,8 @@ enum config_access_key { CONFIG_OWNER, CONFIG_GROUP, CONFIG_MODE, CONFIG_ACCESS_
  * @mac:	permanent MAC address
  * @anti_spoof:	the guest cannot change the address, or send from another one
  * @promisc:	the guest may receive frames for other MAC addresses
+ * @chose_anti_spoof, @chose_promisc: these are the user's choice, not the default
+ * @source:	IP addresses that the guest may use
  * @vlan:	VLAN whose access port the device's port is; 0: none
  * @link:	limit of the link to the device; no limit if its rate is 0
  * @access:	who may connect to the socket; the rest is as in struct config
@@ -48,9 +51,19 @@ struct config_device {
 	uint8_t mac[6];
 	bool anti_spoof;
 	bool promisc;
+	bool chose_anti_spoof;
+	bool chose_promisc;
+	struct antispoof source;
 	uint16_t vlan;
 	struct egress_param link;
 	struct unix_access access;
+};
+
+/** enum config_switch - a setting with a default */
+enum config_switch {
+	CONFIG_DEFAULT,
+	CONFIG_OFF,
+	CONFIG_ON,
 };
 
 /**
@@ -58,8 +71,10 @@ struct config_device {
  * @path:	socket
  * @mac:	MAC address; NULL: derived from @path
  * @name:	name in messages; NULL: derived from @path
- * @anti_spoof:	see struct config_device
- * @promisc:	see struct config_device
+ * @anti_spoof:	see struct config_device; the default is off, or on if @ip has an address
+ * @promisc:	see struct config_device; the default is on
+ * @ip:		IP addresses and prefixes that the guest may use, or "link-local"
+ * @nips:	number of @ip
  * @vlan:	see struct config_device
  * @link:	values of config_link_keys, or NULL
  * @access:	values of the keys of enum config_access_key, or NULL
@@ -68,8 +83,10 @@ struct config_spec {
 	const char *path;
 	const char *mac;
 	const char *name;
-	bool anti_spoof;
-	bool promisc;
+	enum config_switch anti_spoof;
+	enum config_switch promisc;
+	const char *ip[ANTISPOOF_PREFIXES];
+	unsigned int nips;
 	uint16_t vlan;
 	const char *link[CONFIG_LINK_KEYS];
 	const char *access[CONFIG_ACCESS_KEYS];
@@ -84,9 +101,6 @@ struct config_fault {
 	char *text;
 	bool file;
 };
-
-/** CONFIG_SPEC_DEFAULT - default settings of a device */
-#define CONFIG_SPEC_DEFAULT	((struct config_spec){ .promisc = true })
 
 /**
  * struct config_control - the control socket
@@ -105,6 +119,8 @@ struct config_control {
  * @needs:	mandatory keys, a bit per index in @keys
  * @takes:	optional keys, a bit per index in @keys
  * @text:	syntax for messages
+ * @list:	index of the key that may be repeated, the last one of @keys
+ * @most:	how often it may be given; 0: there is no such key
  */
 struct config_form {
 	const char *what;
@@ -112,6 +128,8 @@ struct config_form {
 	unsigned int needs;
 	unsigned int takes;
 	const char *text;
+	int list;
+	unsigned int most;
 };
 
 /**
@@ -124,6 +142,7 @@ struct config_form {
  * @ncaptures:	number of @capture
  * @access:	who may connect to sockets of devices and ports that do not say so themselves
  * @control:	control socket
+ * @untrusted:	safe defaults of devices whose guests do not trust each other
  * @cc:		congestion control
  * @fault:	array of @nfaults rules and files of rules, in the order of the user
  * @nfaults:	number of @fault
@@ -140,6 +159,7 @@ struct config {
 	unsigned int ncaptures;
 	struct unix_access access;
 	struct config_control control;
+	bool untrusted;
 	struct cc_param cc;
 	struct config_fault *fault;
 	unsigned int nfaults;
@@ -166,6 +186,11 @@ enum config_result config_args(struct config *c, int argc, char **argv);
 int config_file(struct config *c, const char *path);
 /* config_device() - add a device described as "path=...[,key=value]..." */
 int config_device(struct config *c, const char *text);
+/*
+ * config_untrusted() - use safe defaults for all devices, also those that are added later. A device
+ * that restricts its guest must list IP addresses.
+ */
+int config_untrusted(struct config *c);
 /* config_add() - add a device; @spec is copied */
 int config_add(struct config *c, const struct config_spec *spec);
 /* config_port() - add a port described as "KIND[,key=value]..." */
@@ -185,7 +210,8 @@ void config_fault_free(struct config *c);
  * config_keys() - split @rest at its commas and set @val[i] to the value of key i of @form
  *
  * @text is the whole description, for messages, and @rest the end of a copy of it, which is
- * modified: the values point into it. The caller sets @val to NULLs before.
+ * modified: the values point into it. Further values of the key @list follow its first one in @val.
+ * The caller sets @val to NULLs before.
  */
 int config_keys(const struct config_form *form, const char *text, char *rest, char **val);
 /* config_printable() - reject a text with control characters; @what names it in the message */

@@ -13,34 +13,66 @@
 #include <jansson.h>
 #include <stdio.h>
 
+/* Read the value of a switch, which may be missing. Return: false if it is neither true nor false. */
+static bool file_switch(const json_t *value, enum config_switch *out)
+{
+	if (json_is_boolean(value))
+		*out = json_is_true(value) ? CONFIG_ON : CONFIG_OFF;
+	return !value || json_is_boolean(value);
+}
+
+/* Read the array "ip", which may be missing; the strings stay in @ips. */
+static int file_ips(const char *file, const json_t *ips, struct config_spec *spec)
+{
+	size_t n = json_array_size(ips);
+
+	if (ips && (!json_is_array(ips) || !n || n > ANTISPOOF_PREFIXES)) {
+		log_err("%s: \"ip\" must be an array of 1 to %d strings", file,
+			ANTISPOOF_PREFIXES);
+		return -EINVAL;
+	}
+	for (; spec->nips < n; spec->nips++) {
+		spec->ip[spec->nips] = json_string_value(json_array_get(ips, spec->nips));
+		if (!spec->ip[spec->nips]) {
+			log_err("%s: an \"ip\" must be a string such as \"192.0.2.1\"", file);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int file_device(struct config *c, const char *file, json_t *device)
 {
-	struct config_spec spec = CONFIG_SPEC_DEFAULT;
-	int anti_spoof = spec.anti_spoof, promisc = spec.promisc;
+	json_t *anti_spoof = NULL, *promisc = NULL, *ips = NULL;
+	struct config_spec spec = { 0 };
 	json_int_t vlan = 0;
 	json_error_t e;
 
 	if (json_unpack_ex(device, &e, JSON_STRICT,
-			   "{s:s, s?s, s?s, s?b, s?b, s?I, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
+			   "{s:s, s?s, s?s, s?o, s?o, s?o, s?I, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
-			   "anti_spoof", &anti_spoof, "promisc", &promisc, "vlan", &vlan,
-			   "owner", &spec.access[CONFIG_OWNER],
+			   "anti_spoof", &anti_spoof, "promisc", &promisc, "ip", &ips,
+			   "vlan", &vlan, "owner", &spec.access[CONFIG_OWNER],
 			   "group", &spec.access[CONFIG_GROUP],
 			   "mode", &spec.access[CONFIG_MODE], "rate", &spec.link[0],
 			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
 			   "pmax", &spec.link[4])) {
-		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"vlan\", and the strings \"owner\", \"group\", \"mode\", \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
+		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"ip\", \"vlan\", and the strings \"owner\", \"group\", \"mode\", \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
+	if (!file_switch(anti_spoof, &spec.anti_spoof) || !file_switch(promisc, &spec.promisc)) {
+		log_err("%s: \"anti_spoof\" and \"promisc\" must be true or false", file);
+		return -EINVAL;
+	}
+	if (file_ips(file, ips, &spec))
+		return -EINVAL;
 	if (vlan < 0 || vlan > VLAN_MAX_ID) {
 		log_err("%s: \"vlan\": %lld is not a number from 0 to %d", file,
 			(long long)vlan, VLAN_MAX_ID);
 		return -EINVAL;
 	}
 	spec.vlan = vlan;
-	spec.anti_spoof = anti_spoof;
-	spec.promisc = promisc;
 	return config_add(c, &spec);
 }
 
@@ -157,17 +189,18 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 	const char *own[CONFIG_ACCESS_KEYS] = { NULL }, *all[CONFIG_ACCESS_KEYS] = { NULL };
 	json_t *devices = NULL, *ports = NULL, *captures = NULL, *faults = NULL;
 	json_error_t e;
-	int err;
+	int err, untrusted = 0;
 
 	if (json_unpack_ex(root, &e, JSON_STRICT,
-			   "{s?I, s?s, s?s, s?o, s?o, s?o, s?o, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
-			   "spin_us", &spin, "log_level", &level, "cc", &cc, "devices", &devices,
-			   "ports", &ports, "captures", &captures, "faults", &faults,
+			   "{s?I, s?s, s?s, s?b, s?o, s?o, s?o, s?o, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
+			   "spin_us", &spin, "log_level", &level, "cc", &cc,
+			   "untrusted", &untrusted, "devices", &devices, "ports", &ports,
+			   "captures", &captures, "faults", &faults,
 			   "socket_owner", &all[CONFIG_OWNER], "socket_group", &all[CONFIG_GROUP],
 			   "socket_mode", &all[CONFIG_MODE], "control", &control,
 			   "control_owner", &own[CONFIG_OWNER], "control_group", &own[CONFIG_GROUP],
 			   "control_mode", &own[CONFIG_MODE])) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"devices\", \"ports\", \"captures\", \"faults\", \"socket_owner\", \"socket_group\", \"socket_mode\", \"control\", \"control_owner\", \"control_group\" and \"control_mode\": %s",
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"untrusted\", \"devices\", \"ports\", \"captures\", \"faults\", \"socket_owner\", \"socket_group\", \"socket_mode\", \"control\", \"control_owner\", \"control_group\" and \"control_mode\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -182,6 +215,8 @@ static int file_apply(struct config *c, const char *file, json_t *root)
 		err = file_access(&c->control.access, file, "control socket", own);
 	if (!err && cc)
 		err = config_cc(&c->cc, cc);
+	if (!err && untrusted)
+		err = config_untrusted(c);
 	if (!err && devices)
 		err = file_devices(c, file, devices);
 	if (!err && ports)

@@ -7,10 +7,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Return the place for the next value of a key, or NULL. */
+static char **free_slot(const struct config_form *form, int key, char **val)
+{
+	unsigned int most = form->most && key == form->list ? form->most : 1;
+
+	for (unsigned int i = 0; i < most; i++)
+		if (!val[key + i])
+			return &val[key + i];
+	return NULL;
+}
+
 int config_keys(const struct config_form *form, const char *text, char *rest, char **val)
 {
 	while (*rest) {
-		char *v;
+		char *v, **slot;
 		int key = getsubopt(&rest, form->keys, &v);
 
 		if (key < 0 || !((form->needs | form->takes) & 1u << key)) {
@@ -23,12 +34,13 @@ int config_keys(const struct config_form *form, const char *text, char *rest, ch
 				form->keys[key], form->text);
 			return -EINVAL;
 		}
-		if (val[key]) {
-			log_err("%s \"%s\": %s is given twice", form->what, text,
-				form->keys[key]);
+		slot = free_slot(form, key, val);
+		if (!slot) {
+			log_err("%s \"%s\": %s is given %s", form->what, text, form->keys[key],
+				form->most && key == form->list ? "too often" : "twice");
 			return -EINVAL;
 		}
-		val[key] = v;
+		*slot = v;
 	}
 	for (int key = 0; form->keys[key]; key++) {
 		if (form->needs & 1u << key && !val[key]) {

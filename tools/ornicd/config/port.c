@@ -38,6 +38,11 @@ static char *const keys[] = {
 /** MORE - syntax of these keys, for messages */
 #define MORE	"[,name=NAME][,vlan=ID][,rxe-flush=on|off][,rate=RATE...]"
 
+/* The form of a port: mandatory keys, optional ones beside those of every port, syntax */
+#define FORM(must, may, syntax)								\
+	{ .what = "port", .keys = keys, .needs = (must), .takes = TAKES | (may),	\
+	  .text = syntax MORE }
+
 /**
  * struct kind - a kind of port
  * @name:	first word of the description
@@ -47,16 +52,14 @@ static const struct kind {
 	const char *name;
 	struct config_form form;
 } kinds[] = {
-	{ "tap", { "port", keys, 1 << KEY_IFNAME, TAKES,
-		   "tap,ifname=NAME" MORE } },
-	{ "packet", { "port", keys, 1 << KEY_IFNAME, TAKES,
-		      "packet,ifname=NAME" MORE } },
-	{ "stream", { "port", keys, 1 << KEY_PATH, TAKES | ACCESS | 1 << KEY_SERVER,
-		      "stream,path=SOCKET[,server=on|off]" ACCESS_TEXT MORE } },
-	{ "dgram", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES | ACCESS,
-		     "dgram,local=SOCKET,remote=SOCKET" ACCESS_TEXT MORE } },
-	{ "udp", { "port", keys, 1 << KEY_LOCAL | 1 << KEY_REMOTE, TAKES,
-		   "udp,local=HOST:PORT,remote=HOST:PORT" MORE } },
+	{ "tap", FORM(1 << KEY_IFNAME, 0, "tap,ifname=NAME") },
+	{ "packet", FORM(1 << KEY_IFNAME, 0, "packet,ifname=NAME") },
+	{ "stream", FORM(1 << KEY_PATH, ACCESS | 1 << KEY_SERVER,
+			 "stream,path=SOCKET[,server=on|off]" ACCESS_TEXT) },
+	{ "dgram", FORM(1 << KEY_LOCAL | 1 << KEY_REMOTE, ACCESS,
+			"dgram,local=SOCKET,remote=SOCKET" ACCESS_TEXT) },
+	{ "udp", FORM(1 << KEY_LOCAL | 1 << KEY_REMOTE, 0,
+		      "udp,local=HOST:PORT,remote=HOST:PORT") },
 };
 
 static const struct kind *kind_of(const char *text, const char *name)

@@ -47,12 +47,28 @@ static json_t *access_json(const struct unix_access *a)
 			 "group", (json_int_t)a->gid, "mode", mode);
 }
 
+/* Return the IP addresses that the guest may use; null: all. */
+static json_t *addresses(const struct port *port)
+{
+	char text[ANTISPOOF_TEXT];
+	json_t *all;
+
+	if (!(port->flags & ORNIC_PORT_F_ANTI_SPOOF_IP))
+		return json_null();
+	all = json_array();
+	for (uint32_t i = 0; i < port->source.n; i++) {
+		antispoof_print(&port->source.prefix[i], text);
+		json_array_append_new(all, json_string(text));
+	}
+	return all;
+}
+
 static json_t *describe(const struct attachment *a)
 {
 	const struct device *dev = &a->function->dev;
 	const struct port *port = &dev->port;
 
-	return json_pack("{s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:b, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:o, s:b, s:o, s:o}",
 			 "name", control_text(dev->name),
 			 "path", control_text(vfu_server_path(a->server)),
 			 "access", access_json(vfu_server_access(a->server)),
@@ -63,6 +79,7 @@ static json_t *describe(const struct attachment *a)
 			 "permanent_mac", control_mac(port->permanent_mac),
 			 "max_frame", port->max_frame,
 			 "anti_spoof", !!(port->flags & ORNIC_PORT_F_ANTI_SPOOF),
+			 "ip", addresses(port),
 			 "promisc", !!(port->flags & ORNIC_PORT_F_PROMISC),
 			 "objects", objects(dev), "memory", memory(&dev->account));
 }
