@@ -37,10 +37,11 @@ class Daemon:
         self.run = run
         self.child = None
 
-    def start(self, binary, extra):
+    def start(self, binary, extra, keys):
         argv = [binary]
         for (vm, device), path in zip(self.devices, self.sockets):
-            argv += ["--device", "path=%s,mac=%s" % (path, mac(vm, device))]
+            more = keys.replace("{n}", str(vm + 1)).replace("{k}", str(device))
+            argv += ["--device", ",".join(["path=" + path, "mac=" + mac(vm, device)] + [more] * bool(more))]
         for port in self.host.ports:
             argv += ["--port", port]
         argv += [x.replace("{i}", str(self.number)).replace("{run}", self.run.dir) for x in extra]
@@ -73,7 +74,7 @@ def log_paths(run):
     return [log_path(run, number) for number in range(len(run.data.get("daemons", [])))]
 
 
-def start(run, binary, plan, devices, extra):
+def start(run, binary, plan, devices, extra, keys):
     """Start the daemon of each host of the plan for each VM's number of devices; record them in the lab's state."""
     if not os.access(binary, os.X_OK):
         raise LabError("no ornicd at %s: build it (make), name it with --ornicd, or use --device none" % binary)
@@ -81,7 +82,7 @@ def start(run, binary, plan, devices, extra):
     run.data["daemons"] = []
     for one in daemons:
         with state.uninterrupted():
-            one.start(binary, extra)
+            one.start(binary, extra, keys)
             run.data["daemons"].append(state.identity(one.child.pid))
         run.save()
     if plan[0].apart:

@@ -24,6 +24,7 @@ class Config:
     vms: int = 2
     device: str = "ornic"               # or "none"
     devices: str = "1"                  # ornic devices per VM
+    device_keys: str = ""               # further keys of each device; {n} is the VM's number plus 1, {k} the device's number
     hosts: str = "one"                  # number of daemons, and their connection: hosts.KINDS
     guest: str = recipe.DEFAULT         # image: a recipe under recipes/
     kernel: str = None                  # folder with vmlinuz, release, modules/RELEASE instead of the guest's kernel
@@ -187,7 +188,7 @@ class Lab:
         if any(config.device_counts()):
             progress("starting ornicd")
             daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms),
-                         config.device_counts(), config.ornicd_args)
+                         config.device_counts(), config.ornicd_args, config.device_keys)
         own = []
         for number, (guest, devices, files) in enumerate(plan):
             about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_DEVICES": devices}
