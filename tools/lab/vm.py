@@ -170,7 +170,12 @@ class VM:
         if stdin:
             process.write(stdin)
         process.end_input()
-        process.wait(timeout + HOST_MARGIN if timeout else None)
+        try:
+            process.wait(timeout + HOST_MARGIN if timeout else None)
+        except LabError as e:
+            if not self.alive():
+                raise
+            raise LabError("%s\n%s" % (e, self.blocked())) from None
         result = Result(process.status, process.out, process.err)
         if check and result.rc:
             raise CommandFailed(self, cmd, result)
@@ -210,6 +215,15 @@ class VM:
     # output of the kernel
     def dmesg(self):
         return self.run("dmesg").out
+
+    def blocked(self):
+        """Return the end of the kernel's log, with the tasks that are blocked, of a guest in which a command does not end."""
+        process = self.spawn("echo w > /proc/sysrq-trigger; dmesg | tail -n 80", 20, lines=False)
+        try:
+            process.wait(20 + HOST_MARGIN)
+        except LabError as e:
+            return "%s; its console: %s" % (e, self.console()[-2000:])
+        return process.text()
 
     def console(self):
         """Return all output of the guest's serial console, also when the VM is dead."""
