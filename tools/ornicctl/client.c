@@ -27,7 +27,7 @@ static const char *why(int err)
 	case ECONNREFUSED:
 		return "no process listens there: ornicd has ended; start it again";
 	case EACCES:
-		return "permission denied; see ornicd's --control-owner, -group and -mode";
+		return "permission denied; see --control-group in ornicd(8)";
 	default:
 		return strerror(err);
 	}
