@@ -12,8 +12,6 @@
 
 /** ID_NONE - first number that is no user or group; chown() takes it for "unchanged" */
 #define ID_NONE		UINT32_MAX
-/** ID_DIGITS - most digits of a number of a user or group */
-#define ID_DIGITS	10
 
 /** struct name_space - names that stand for numbers */
 struct name_space {
@@ -82,7 +80,7 @@ static int set_id(const struct name_space *s, const char *text, const char *name
 			text, s->what, name, s->command, name);
 		return -EINVAL;
 	}
-	number = len <= ID_DIGITS ? strtoull(name, NULL, 10) : ID_NONE;
+	number = strtoull(name, NULL, 10);	/* the largest one if it does not fit */
 	if (number >= ID_NONE) {
 		log_err("%s: %s %s is not a number below %u", text, s->what, name, ID_NONE);
 		return -EINVAL;
