@@ -340,14 +340,16 @@ void ornic_report_death(struct ornic_core *core);
 void ornic_report_tx(struct ornic_core *core);
 void ornic_report_late(struct ornic_core *core);
 
-/* health.c */
+/* death.c */
 const char *ornic_reason_text(u16 reason);
 void ornic_fatal(struct ornic_core *core, u16 reason);
+void ornic_tx_stuck(struct ornic_core *core);
+
+/* health.c */
 void ornic_health_init(struct ornic_core *core);
 void ornic_health_start(struct ornic_core *core);
 void ornic_health_settle(struct ornic_core *core);
 void ornic_health_stop(struct ornic_core *core);
-void ornic_tx_stuck(struct ornic_core *core);
 
 /* pci.c */
 int ornic_start(struct ornic_core *core);
