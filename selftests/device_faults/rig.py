@@ -63,6 +63,14 @@ KERNELS_WARNINGS = {
 }
 
 
+# Faults of the kernel itself that end the VM (6.12, 7.2): the function that the processor was in and the reason.
+KERNELS_OOPSES = {
+    "cma_cancel_operation": "the removal of a device cancels an id's route query without its mutex; whoever destroys the id meanwhile "
+                            "has cleared its device (6.12, with Soft-RoCE, too)",
+}
+OOPS = re.compile(r"(?:BUG: |Oops: |general protection fault).*?\bRIP: \w+:(\w+)", re.S)
+
+
 # The kernel's report of a failed allocation: each one is injected, and most give no report.
 NO_MEMORY = re.compile(r"(vmalloc error: size|page allocation failure: order)[^\n]*\n"
                        r"(?:(?![^\n]*(?:Call Trace:|BUG|WARNING: |KASAN))[^\n]*\n){0,8}?[^\n]*Call Trace:")
@@ -225,6 +233,11 @@ class Rig:
             own.add("Call Trace:")
             self.heard |= own
         return said - own
+
+    def kernels_own(self):
+        """Return the reason if the first fault that ended a thread of the VM's kernel is the kernel's own; a finding then follows from it."""
+        first = OOPS.search(self.vm.console())
+        return KERNELS_OOPSES.get(first[1]) if first else None
 
     def judge(self):
         if not self.vm.alive():
