@@ -366,6 +366,31 @@ static void test_ends(void **state)
 	assert_int_equal(descriptors(), t->before);
 }
 
+/*
+ * A client that is not accepted yet when the socket goes reads an end of file, too: QEMU 11.1 aborts
+ * at a reset connection.
+ */
+static void test_ends_before_accept(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	char byte;
+	int fd[3];
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
+	for (int i = 0; i < 3; i++) {
+		fd[i] = dial(t);
+		assert_int_equal(send(fd[i], "hello", 5, 0), 5);
+	}
+	vfu_server_close(server);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(recv(fd[i], &byte, 1, 0), 0);
+		close(fd[i]);
+	}
+	assert_int_equal(descriptors(), t->before);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -381,6 +406,7 @@ int main(void)
 		T(test_no_process_or_memory),
 		T(test_clients),
 		T(test_ends),
+		T(test_ends_before_accept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

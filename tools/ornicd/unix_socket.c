@@ -281,6 +281,18 @@ void unix_hang_up(int fd)
 	close(fd);
 }
 
+void unix_stop_listening(int fd, const struct sockaddr_un *addr)
+{
+	int waiting;
+
+	/* from now on connect() fails, so that no connection comes after the last one closed here */
+	shutdown(fd, SHUT_RDWR);
+	unlink(addr->sun_path);
+	while ((waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		unix_hang_up(waiting);
+	close(fd);
+}
+
 /* Accept a connection with the spare descriptor and close it. */
 static void turn_away(int sock)
 {

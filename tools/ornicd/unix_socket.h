@@ -76,4 +76,11 @@ int unix_accept(int sock, const char *who);
  */
 void unix_hang_up(int fd);
 
+/*
+ * unix_stop_listening() - remove the listening socket @fd and its file at @addr
+ *
+ * Connections that wait to be accepted end as by unix_hang_up(). close() alone would reset them.
+ */
+void unix_stop_listening(int fd, const struct sockaddr_un *addr);
+
 #endif /* ORNICD_UNIX_SOCKET_H */

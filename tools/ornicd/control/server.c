@@ -139,8 +139,7 @@ void control_close(struct control *c)
 	if (!c)
 		return;
 	loop_del(c->daemon->loop, c->sock);
-	close(c->sock);
-	unlink(c->addr.sun_path);
+	unix_stop_listening(c->sock, &c->addr);
 	while ((client = TAILQ_FIRST(&c->clients.all)))
 		client_free(client);
 	free(c);

@@ -137,8 +137,7 @@ void vfu_server_close(struct vfu_server *s)
 	if (!s)
 		return;
 	loop_del(s->loop, s->sock);
-	close(s->sock);
-	unlink(s->addr.sun_path);
+	unix_stop_listening(s->sock, &s->addr);
 	vfu_conn_free(s->conn);
 	endpoint_detach(&s->ep);
 	endpoint_destroy(&s->ep);
