@@ -324,6 +324,34 @@ static void test_clients(void **state)
 	vfu_server_close(server);
 }
 
+/* A client that has left does not keep its successor out, although unread bytes hide its end. */
+static void test_successor(void **state)
+{
+	struct fix *t = *state;
+	struct vfu_func f = function();
+	struct vfu_server *server;
+	char byte;
+
+	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
+	t->before = descriptors();
+	for (int i = 0; i < 3; i++) {
+		int first = dial(t), second;
+
+		turn(t);
+		assert_int_equal(send(first, "x", 1, 0), 1);
+		close(first);
+		second = dial(t);
+		turn(t);
+		assert_int_equal(recv(second, &byte, 1, 0), -1);
+		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(descriptors(), t->before + 2);
+		close(second);
+		turn(t);
+		assert_int_equal(descriptors(), t->before);
+	}
+	vfu_server_close(server);
+}
+
 /* The function is reset when its client goes. The server closes the connection when it goes. */
 static void test_ends(void **state)
 {
@@ -405,6 +433,7 @@ int main(void)
 		T(test_process),
 		T(test_no_process_or_memory),
 		T(test_clients),
+		T(test_successor),
 		T(test_ends),
 		T(test_ends_before_accept),
 	};

@@ -19,6 +19,7 @@
 #include "../unix_socket.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,13 @@ void vfu_conn_free(struct vfu_conn *c)
 	free(c->rx);
 	free(c->tx);
 	free(c);
+}
+
+bool vfu_conn_hung_up(const struct vfu_conn *c)
+{
+	struct pollfd p = { .fd = c->sock };
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
 static struct vfu_hdr conn_header(const struct vfu_conn *c, size_t at)

@@ -73,4 +73,14 @@ struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
  */
 void vfu_conn_free(struct vfu_conn *c);
 
+/**
+ * vfu_conn_hung_up() - check whether the client has closed its end
+ * @c:	connection
+ *
+ * handler.closed() follows when the bytes that the client sent before are read.
+ *
+ * Return: true if it has.
+ */
+bool vfu_conn_hung_up(const struct vfu_conn *c);
+
 #endif /* ORNICD_VFU_MESSAGE_H */

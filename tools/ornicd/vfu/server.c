@@ -66,6 +66,11 @@ static void server_accept(void *arg, uint32_t events)
 	fd = unix_accept(s->sock, name);
 	if (fd < 0)
 		return;
+	/* a client that has left may have sent more than was read yet */
+	if (s->conn && vfu_conn_hung_up(s->conn)) {
+		vfu_conn_free(s->conn);
+		server_closed(s);
+	}
 	if (s->conn) {
 		log_ratelimited(LOG_WARN, "%s: %s: another client is connected, rejected pid %d",
 				name, s->addr.sun_path, server_peer_pid(fd));
