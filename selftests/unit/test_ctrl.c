@@ -109,8 +109,7 @@ static void test_description(void **state)
 		bool regs = i == ORNIC_BAR_REGS, dm = i == ORNIC_BAR_DM;
 
 		assert_int_equal(v->bar[i].size, regs ? 8 << 20 : dm ? 256 << 10 : 0);
-		assert_int_equal(v->bar[i].flags, (regs || dm ? VFU_BAR_64 : 0) |
-				 (dm ? VFU_BAR_PREFETCH : 0));
+		assert_int_equal(v->bar[i].flags, regs || dm ? VFU_BAR_64 | VFU_BAR_PREFETCH : 0);
 	}
 }
 

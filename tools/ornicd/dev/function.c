@@ -185,7 +185,9 @@ static void function_describe(struct function *f, const char *name)
 		.class_code = ORNIC_PCI_CLASS_ETHERNET,
 		.revision = ORNIC_VERSION_MAJOR,
 		.nvectors = FUNC_VECTORS,
-		.bar[ORNIC_BAR_REGS] = { .size = FUNC_BAR_BYTES, .flags = VFU_BAR_64 },
+		.bar[ORNIC_BAR_REGS] = {
+			.size = FUNC_BAR_BYTES, .flags = VFU_BAR_64 | VFU_BAR_PREFETCH,
+		},
 		.bar[ORNIC_BAR_DM] = {
 			.size = LIMIT_DM, .flags = VFU_BAR_64 | VFU_BAR_PREFETCH,
 		},
