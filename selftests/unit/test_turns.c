@@ -416,6 +416,48 @@ static void test_teardown_free(void **state)
 	assert_true(p->f->teardown.active);
 }
 
+/* A removed function is unknown to others at once, and releases its objects in turns. */
+static void test_retire(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+	struct inproc *p = *state;
+	struct table *pds = &p->f->dev.pds;
+	struct account_pool *pool = &p->engine.memory;
+	static struct account other[2];
+	struct function *next;
+	uint32_t turns = 0;
+	int err;
+
+	/* many of the objects are in the shared part of the memory, also of those that are left later */
+	pool->size = 20000;
+	for (int i = 0; i < 2; i++)
+		account_open(&other[i], pool);
+	pool->most = pool->size;
+	make_objects(p);
+	endpoint_detach(&p->ep);
+	function_retire(p->f);
+	assert_true(function_busy(p->f));
+	assert_true(pool->shared > 0);
+	assert_null(switch_port_find(p->engine.sw, "test"));
+	assert_true(TAILQ_EMPTY(&p->engine.devices));
+	next = function_new(&p->engine, "test", mac, &err);
+	assert_non_null(next);
+	for (; function_busy(p->f); turns++) {
+		uint32_t before = pds->used;
+
+		engine_turn(&p->engine);
+		function_work(p->f);
+		assert_in_range(before - pds->used, 0, TEARDOWN_WORK);
+	}
+	assert_in_range(turns, 2, 3);
+	assert_int_equal(pds->used, 0);
+	assert_int_equal(p->f->dev.account.used, 0);
+	assert_int_equal(pool->shared, 0);
+	function_free(next);
+	for (int i = 0; i < 2; i++)
+		account_close(&other[i]);
+}
+
 /* ORN-PCI-4: a bounded number of queues is rung per turn, however often bus mastering changes. */
 static void test_ring_all(void **state)
 {
@@ -455,7 +497,7 @@ int main(void)
 		T(test_misaligned), T(test_reset),
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
-		T(test_teardown_free), T(test_ring_all),
+		T(test_teardown_free), T(test_retire), T(test_ring_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,8 @@ void nic_fini(struct nic *n)
 	assert_true(TAILQ_EMPTY(&dev->eq_look));
 	assert_int_equal(dev->lists.left, BUDGET);
 	link_detach(dev);
-	engine_del_device(dev->engine, dev);
+	engine_hide_device(dev->engine, dev);
+	engine_del_device(dev);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);

@@ -158,7 +158,8 @@ static void dut_fini(struct dut *d)
 	eq_fini(&d->eq);
 	umem_free(&d->eq.mem, &dev->lists);
 	link_detach(dev);
-	engine_del_device(dev->engine, dev);
+	engine_hide_device(dev->engine, dev);
+	engine_del_device(dev);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);
 	table_fini(&dev->cqs);

@@ -173,11 +173,11 @@ void function_port_policy(struct function *f, const struct antispoof *source, bo
 		*flags &= ~ORNIC_PORT_F_PROMISC;
 }
 
-static void function_describe(struct function *f, const char *name)
+static void function_describe(struct function *f)
 {
 	f->vfu = (struct vfu_func) {
 		.ops = &func_ops,
-		.name = name,
+		.name = f->name,
 		.vendor = ORNIC_PCI_VENDOR_ID,
 		.device = ORNIC_PCI_DEVICE_ID,
 		.subvendor = ORNIC_PCI_VENDOR_ID,
@@ -197,7 +197,7 @@ static void function_describe(struct function *f, const char *name)
 /**
  * function_new() - create a function with a port on the engine's switch
  * @e:		engine
- * @name:	name for messages; must stay valid
+ * @name:	name for messages; copied
  * @mac:	permanent MAC address
  * @err:	error: -ENOMEM, or -EEXIST if the address is in use
  *
@@ -211,12 +211,15 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	*err = -ENOMEM;
 	if (!f)
 		return NULL;
-	function_describe(f, name);
+	f->name = strdup(name);
+	if (!f->name)
+		goto free_function;
+	function_describe(f);
 	dev = &f->dev;
 	dev->engine = e;
 	dev->host = &func_host;
 	dev->arg = f;
-	dev->name = name;
+	dev->name = f->name;
 	memcpy(dev->port.permanent_mac, mac, sizeof(dev->port.permanent_mac));
 	memcpy(dev->port.mac, mac, sizeof(dev->port.mac));
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
@@ -239,13 +242,27 @@ unreserve:
 free_dm:
 	dm_fini(f);
 free_function:
+	free(f->name);
 	free(f);
 	return NULL;
 }
 
 /**
+ * function_retire() - remove a function from engine and switch, so that nobody finds it
+ * @f:	function without a client: endpoint_detach() stopped it
+ *
+ * Its address is free for another one. function_work() releases its remaining objects, in pieces;
+ * when the function is no longer busy, or before, function_free() frees it.
+ */
+void function_retire(struct function *f)
+{
+	engine_hide_device(f->dev.engine, &f->dev);
+	link_detach(&f->dev);
+}
+
+/**
  * function_free() - undo function_new()
- * @f:	function without a client: endpoint_detach() stopped it; NULL is ignored
+ * @f:	function without a client, as for function_retire(); NULL is ignored
  */
 void function_free(struct function *f)
 {
@@ -254,9 +271,10 @@ void function_free(struct function *f)
 	if (!f)
 		return;
 	dev = &f->dev;
+	if (dev->port.sw)
+		function_retire(f);
 	teardown_run(f, UINT32_MAX);
-	engine_del_device(dev->engine, dev);
-	link_detach(dev);
+	engine_del_device(dev);
 	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
 	free(dev->latency);
 	table_fini(&f->dms);
@@ -272,6 +290,7 @@ void function_free(struct function *f)
 	table_fini(&dev->sets);
 	table_fini(&dev->rules);
 	table_fini(&dev->groups);
+	free(f->name);
 	free(f);
 }
 

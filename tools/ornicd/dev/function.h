@@ -30,6 +30,7 @@
 
 /**
  * struct function - a PCI function
+ * @name:	name for messages
  * @vfu:	the function for the vfio-user server
  * @dev:	the device for the data path
  * @ctrl:	registers and state
@@ -51,6 +52,7 @@
  * @dms:	blocks of device memory
  */
 struct function {
+	char *name;
 	struct vfu_func vfu;
 	struct device dev;
 	struct ctrl ctrl;
@@ -73,6 +75,7 @@ struct function {
 
 struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6],
 			      int *err);
+void function_retire(struct function *f);
 void function_free(struct function *f);
 
 /*

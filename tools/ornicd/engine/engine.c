@@ -79,9 +79,13 @@ void engine_add_device(struct engine *e, struct device *dev)
 	TAILQ_INSERT_TAIL(&e->devices, dev, link);
 }
 
-void engine_del_device(struct engine *e, struct device *dev)
+void engine_hide_device(struct engine *e, struct device *dev)
 {
 	TAILQ_REMOVE(&e->devices, dev, link);
+}
+
+void engine_del_device(struct device *dev)
+{
 	pagelist_disown(&dev->lists);
 	account_close(&dev->account);
 }

@@ -100,10 +100,12 @@ void engine_input(void *engine);
  */
 void engine_add_device(struct engine *e, struct device *dev);
 /*
- * engine_del_device() - remove a device that has no queue pairs left, and no multicast memberships
- * (mcast_fini())
+ * engine_hide_device() - remove a stopped device from @devices, so that it is not found by its name;
+ * its objects may be released later
  */
-void engine_del_device(struct engine *e, struct device *dev);
+void engine_hide_device(struct engine *e, struct device *dev);
+/* engine_del_device() - undo engine_add_device() after engine_hide_device(); no objects are left */
+void engine_del_device(struct device *dev);
 
 /* engine_activate() - schedule @qp, which has or may have work */
 void engine_activate(struct engine *e, struct qp *qp);
