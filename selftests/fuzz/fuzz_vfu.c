@@ -268,7 +268,7 @@ static void start(void)
 		rig_innocent(i);
 	}
 	rig_join(0, 1);
-	guest = function_new(&rig.engine, "guest", mac, &err);
+	guest = function_new(&rig.engine, "guest", mac, 0, &err);
 	loop = loop_new();
 	CHECK(guest && loop);
 	loop_set_work(loop, work, NULL);

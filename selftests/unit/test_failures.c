@@ -159,10 +159,8 @@ static int setup(void **state)
 	f->d.loop = loop_new();
 	assert_int_equal(engine_init(&f->d.engine, 0), 0);
 	assert_int_equal(captures_init(&f->d.captures, f->d.engine.sw, f->d.engine.clock), 0);
-	f->d.attached = test_calloc(1, sizeof(*f->d.attached));
 	d.path = (char *)textf(f, "%s/vm1", f->dir);
-	assert_int_equal(attach(f, f->d.attached, &d), 0);
-	f->d.n = 1;
+	assert_int_equal(daemon_device_add(&f->d, &d), 0);
 	f->d.serving = true;
 	*state = f;
 	return 0;
@@ -175,8 +173,9 @@ static int teardown(void **state)
 	failing_end();
 	log_keep(NULL, 0);
 	lines_drop();
-	attach_remove(f->d.attached);
-	test_free(f->d.attached);
+	assert_int_equal(daemon_device_del(&f->d, "vm1", false), 0);
+	assert_int_equal(f->d.n, 0);
+	free(f->d.attached);
 	free(f->d.uplink);
 	captures_fini(&f->d.captures);
 	engine_fini(&f->d.engine);
@@ -358,7 +357,7 @@ static int device_attach(struct fixture *f)
 	d.link.kbps = 1000;
 	err = attach(f, &a, &d);
 	if (!err)
-		attach_remove(&a);
+		function_free(attach_leave(&a));
 	assert_null(a.function);
 	assert_null(a.server);
 	return err;
@@ -372,6 +371,34 @@ static void undo_nothing(struct fixture *f)
 static void test_device(void **state)
 {
 	static const struct operation o = { "device", device_attach, undo_nothing, 7 };
+
+	fail_all(*state, &o);
+}
+
+static int device_add(struct fixture *f)
+{
+	struct config_device d;
+	char text[128];
+	int err;
+
+	snprintf(text, sizeof(text), "path=%s/vm2,vlan=3,rate=1M", f->dir);
+	err = config_device_parse(&d, text, true);
+	if (err)
+		return err;
+	err = daemon_device_add(&f->d, &d);
+	config_device_free(&d);
+	assert_int_equal(f->d.n, err ? 1 : 2);
+	return err;
+}
+
+static void device_del(struct fixture *f)
+{
+	assert_int_equal(daemon_device_del(&f->d, "vm2", false), 0);
+}
+
+static void test_device_add(void **state)
+{
+	static const struct operation o = { "device add", device_add, device_del, 12 };
 
 	fail_all(*state, &o);
 }
@@ -416,7 +443,7 @@ static void attach_checks_ip(struct fixture *f, struct config_device d)
 	assert_int_equal(source->n, 2);
 	assert_memory_equal(&source->prefix[0], &d.source.prefix[0], sizeof(source->prefix[0]));
 	assert_memory_equal(&source->prefix[1], &link_local, sizeof(link_local));
-	attach_remove(&a);
+	function_free(attach_leave(&a));
 	/* As many as the operator may list, and that one */
 	while (d.source.n < ANTISPOOF_PREFIXES)
 		d.source.prefix[d.source.n++] = d.source.prefix[0];
@@ -424,7 +451,7 @@ static void attach_checks_ip(struct fixture *f, struct config_device d)
 	source = &a.function->dev.port.source;
 	assert_int_equal(source->n, ANTISPOOF_PREFIXES + 1);
 	assert_memory_equal(&source->prefix[ANTISPOOF_PREFIXES], &link_local, sizeof(link_local));
-	attach_remove(&a);
+	function_free(attach_leave(&a));
 }
 
 /* All settings of a device arrive at its port, and a rejected one leaves nothing. */
@@ -455,10 +482,9 @@ static void test_attach(void **state)
 	assert_int_equal(switch_port_vlan(port), 3);
 	assert_memory_equal(egress_param(switch_port_egress(port)), &d.link, sizeof(d.link));
 	assert_int_equal(a.function->dev.port.flags & want_flags, ORNIC_PORT_F_ANTI_SPOOF);
-	attach_remove(&a);
+	function_free(attach_leave(&a));
 	assert_null(a.function);
 	assert_null(a.server);
-	attach_remove(&a);
 	assert_null(switch_port_find(f->d.engine.sw, "vm2"));
 	attach_checks_ip(f, d);
 
@@ -478,7 +504,7 @@ static void test_attach(void **state)
 	memcpy(d.mac, taken, 6);
 	d.vlan = 0;
 	assert_int_equal(attach(f, &a, &d), -EEXIST);
-	assert_string_equal(f->said, "vm2: cannot create the device: File exists");
+	assert_string_equal(f->said, "vm2: cannot create the device: the guest of another device in its VLAN has set the address 02:00:00:00:00:01; choose another mac=");
 	memset(path, 'x', sizeof(path) - 1);
 	path[256] = '\0';
 	assert_int_equal(attach(f, &a, &d), -ENAMETOOLONG);
@@ -517,7 +543,7 @@ static void test_port_orders(void **state)
 	assert_string_equal(uplink_name(f->d.uplink[1]), "p2");
 	expect_said(f, daemon_port_del(&f->d, "p1"), -ENOENT, "there is no port p1");
 	expect_said(f, daemon_port_del(&f->d, "vm1"), -EPERM,
-		    "cannot remove port vm1: it belongs to a device");
+		    "cannot remove port vm1: it belongs to a device; use device del");
 	assert_int_equal(daemon_port_del(&f->d, "p2"), 0);
 	assert_int_equal(daemon_port_del(&f->d, "p0"), 0);
 	assert_int_equal(f->d.nuplinks, 0);
@@ -545,6 +571,102 @@ static void test_port_flap(void **state)
 		assert_int_equal(daemon_port_del(&f->d, "p"), 0);
 	}
 	config_port_free(&spec);
+}
+
+/* Parse a description, of which %s is the folder, and add the device. */
+static int add_device(struct fixture *f, const char *form)
+{
+	struct config_device d;
+	char text[256];
+	int err;
+
+	snprintf(text, sizeof(text), form, f->dir);
+	assert_int_equal(config_device_parse(&d, text, true), 0);
+	err = daemon_device_add(&f->d, &d);
+	config_device_free(&d);
+	return err;
+}
+
+/* Devices are added and removed in any order, and differ from all others and from ports. */
+static void test_device_orders(void **state)
+{
+	struct fixture *f = *state;
+	const unsigned int files = folder_entries(f->dir);
+	struct uplink_spec spec;
+	char text[300];
+
+	log_keep(f->said, sizeof(f->said));
+	for (int i = 2; i < 5; i++) {
+		snprintf(text, sizeof(text), "path=%%s/vm%d", i);
+		assert_int_equal(add_device(f, text), 0);
+	}
+	assert_string_equal(f->said, "");
+	snprintf(text, sizeof(text), "path %s/vm3 is given to two devices", f->dir);
+	expect_said(f, add_device(f, "path=%s/vm3,name=x"), -EEXIST, text);
+	snprintf(text, sizeof(text),
+		 "devices %1$s/vm1 and %1$s/x have the same name, vm1: add name= to one", f->dir);
+	expect_said(f, add_device(f, "path=%s/x,name=vm1"), -EEXIST, text);
+	snprintf(text, sizeof(text),
+		 "devices %1$s/vm1 and %1$s/x have the same mac, 02:00:00:00:00:01: change one",
+		 f->dir);
+	expect_said(f, add_device(f, "path=%s/x,mac=02:00:00:00:00:01,vlan=7"), -EEXIST, text);
+	snprintf(text, sizeof(text), "cannot listen on %1$s/no/x: there is no directory %1$s/no; create it first",
+		 f->dir);
+	expect_said(f, add_device(f, "path=%s/no/x"), -ENOENT, text);
+	snprintf(text, sizeof(text), "stream,path=%s/s,name=p", f->dir);
+	assert_int_equal(config_port_parse(&spec, text, true), 0);
+	assert_int_equal(daemon_port_add(&f->d, &spec), 0);
+	config_port_free(&spec);
+	snprintf(text, sizeof(text), "device %s/x has the name of a port, p: add name= to one",
+		 f->dir);
+	expect_said(f, add_device(f, "path=%s/x,name=p"), -EEXIST, text);
+	assert_int_equal(f->d.n, 4);
+	assert_int_equal(daemon_device_del(&f->d, "vm3", true), 0);
+	assert_string_equal(f->d.attached[0].config.name, "vm1");
+	assert_string_equal(f->d.attached[1].config.name, "vm2");
+	assert_string_equal(f->d.attached[2].config.name, "vm4");
+	expect_said(f, daemon_device_del(&f->d, "vm3", true), -ENOENT, "there is no device vm3");
+	expect_said(f, daemon_device_del(&f->d, "p", true), -ENOENT, "there is no device p");
+	assert_int_equal(daemon_device_del(&f->d, "vm4", false), 0);
+	assert_int_equal(add_device(f, "path=%s/vm3"), 0);
+	assert_int_equal(daemon_device_del(&f->d, "vm2", false), 0);
+	assert_int_equal(daemon_device_del(&f->d, "vm3", false), 0);
+	assert_int_equal(daemon_port_del(&f->d, "p"), 0);
+	assert_int_equal(f->d.n, 1);
+	assert_int_equal(folder_entries(f->dir), files);
+	log_keep(NULL, 0);
+}
+
+/* A device has no carrier from the beginning if a fault rule holds the link of its name down. */
+static void test_device_flap(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(add_device(f, "path=%s/vm2"), 0);
+		assert_int_equal(f->d.attached[1].function->dev.port.unplugged, i == 1);
+		if (i)
+			fault_clear(&f->d.engine);
+		else
+			fault_rule(&f->d.engine, "flap device=vm2 for=60min");
+		assert_int_equal(daemon_device_del(&f->d, "vm2", false), 0);
+	}
+}
+
+/* A guest that takes an address prevents a device with that address in its own VLAN only. */
+static void test_device_vlan(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	struct fixture *f = *state;
+	struct switch_port *port = f->d.attached->function->dev.port.sw;
+
+	assert_int_equal(switch_port_set_vlan(port, 20), 0);
+	assert_int_equal(switch_port_set_mac(port, mac), 0);
+	assert_int_equal(add_device(f, "path=%s/vm2,mac=02:00:00:00:00:09,vlan=20"), -EEXIST);
+	assert_int_equal(add_device(f, "path=%s/vm2,mac=02:00:00:00:00:09"), -EEXIST);
+	assert_int_equal(add_device(f, "path=%s/vm2,mac=02:00:00:00:00:09,vlan=10"), 0);
+	assert_int_equal(switch_port_vlan(switch_port_find(f->d.engine.sw, "vm2")), 10);
+	assert_int_equal(daemon_device_del(&f->d, "vm2", false), 0);
 }
 
 static int captures_make(struct fixture *f)
@@ -646,6 +768,8 @@ static const struct {
 	{ CALL("capture.list", "{}"), NULL },
 	{ CALL("port.add", "{\"spec\":\"stream,path=%s/s,name=port\"}"),
 	  CALL("port.del", "{\"name\":\"port\"}") },
+	{ CALL("device.add", "{\"spec\":\"path=%s/vm2,vlan=3,rate=1M\"}"),
+	  CALL("device.del", "{\"name\":\"vm2\"}") },
 	{ CALL("fault.add", "{\"rule\":\"drop p=0.1\"}"), CALL("fault.clear", "{}") },
 	{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"10M\"}"), NULL },
 	{ CALL("cc.set", "{\"spec\":\"off\"}"), NULL },
@@ -689,7 +813,7 @@ static bool something_left(struct fixture *f)
 	struct fault_info info;
 
 	return folder_entries(f->dir) != f->files || descriptors() != f->fds ||
-	       f->d.nuplinks || !TAILQ_EMPTY(&f->d.captures.list) ||
+	       f->d.n != 1 || ports(f) != 1 || f->d.nuplinks || !TAILQ_EMPTY(&f->d.captures.list) ||
 	       fault_next(&f->d.engine, 0, &info) ||
 	       f->d.attached->function->dev.latency;
 }
@@ -981,8 +1105,20 @@ static void test_wrong_orders(void **state)
 		{ CALL("port.vlan", "{\"port\":\"vm2\",\"vlan\":6}"), CONTROL_EXISTS,
 		  "another device in that VLAN has the MAC address of vm2" },
 		{ CALL("port.del", "{\"name\":\"vm1\"}"), CONTROL_REJECTED,
-		  "cannot remove port vm1: it belongs to a device" },
+		  "cannot remove port vm1: it belongs to a device; use device del" },
 		{ CALL("port.del", "{\"name\":\"x\"}"), CONTROL_NOT_FOUND, "there is no port x" },
+		{ CALL("device.add", "{\"spec\":\"path=/tmp/x,speed=1\"}"), CONTROL_PARAMS,
+		  "device \\\"path=/tmp/x,speed=1\\\": unknown key \\\"speed=1\\\"; the form is path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,ip=ADDRESS]...[,KEY=...]" },
+		{ CALL("device.add", "{\"spec\":\"mac=02:00:00:00:00:01\"}"), CONTROL_PARAMS,
+		  "device \\\"mac=02:00:00:00:00:01\\\": path= is missing; the form is path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,ip=ADDRESS]...[,KEY=...]" },
+		{ CALL("device.add", "{\"spec\":\"path=/nowhere/x\"}"), CONTROL_NOT_FOUND,
+		  "cannot listen on /nowhere/x: there is no directory /nowhere; create it first" },
+		{ CALL("device.add", "{\"spec\":\"path=/dev/null\"}"), CONTROL_EXISTS,
+		  "cannot listen on /dev/null: the file exists and is not a socket; remove it or choose another path" },
+		{ CALL("device.del", "{\"name\":\"x\"}"), CONTROL_NOT_FOUND,
+		  "there is no device x" },
+		{ CALL("device.del", "{\"name\":\"vm1\",\"force\":1}"), CONTROL_PARAMS,
+		  "params: Expected true or false, got integer" },
 		{ CALL("link.set", "{\"port\":\"x\",\"rate\":\"1M\"}"), CONTROL_NOT_FOUND,
 		  "there is no port x" },
 		{ CALL("link.set", "{\"port\":\"vm1\",\"rate\":\"off\",\"queue\":\"1M\"}"),
@@ -1044,7 +1180,7 @@ static void test_wrong_orders(void **state)
 	assert_int_equal(err, 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		expect_error(f, wrong[i].order, wrong[i].code, wrong[i].message);
-	attach_remove(&a);
+	function_free(attach_leave(&a));
 }
 
 /* Check the answer to capture.stop. */
@@ -1124,6 +1260,41 @@ static int dial(struct fixture *f, const char *name)
 
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/* A device that a client uses is removed by force only; the client reads an end of file. */
+static void test_device_client(void **state)
+{
+	struct fixture *f = *state;
+	char want[256], byte;
+	int fd;
+
+	assert_int_equal(add_device(f, "path=%s/vm2"), 0);
+	fd = dial(f, "vm2");
+	turn(f);
+	snprintf(want, sizeof(want), "cannot remove device vm2: process %d uses it; unplug it from its virtual machine first, or use force, which is like pulling out a card",
+		 getpid());
+	expect_error(f, CALL("device.del", "{\"name\":\"vm2\"}"), CONTROL_REJECTED, want);
+	expect_error(f, CALL("device.del", "{\"name\":\"vm2\",\"force\":false}"), CONTROL_REJECTED,
+		     want);
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(send(fd, "unread", 6, 0), 6);
+	expect_result(f, CALL("device.del", "{\"name\":\"vm2\",\"force\":true}"), "{}");
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	close(fd);
+	expect_error(f, CALL("device.del", "{\"name\":\"vm2\",\"force\":true}"),
+		     CONTROL_NOT_FOUND, "there is no device vm2");
+
+	/* the next one has the same name and socket; once its client has left it is free */
+	expect_result(f, CALL("device.add", "{\"spec\":\"path=%1$s/vm2,mac=02:0a:00:00:00:02\"}"),
+		      "{\"name\":\"vm2\",\"path\":\"%1$s/vm2\",\"mac\":\"02:0a:00:00:00:02\"}");
+	fd = dial(f, "vm2");
+	turn(f);
+	close(fd);
+	turn(f);
+	expect_result(f, CALL("device.del", "{\"name\":\"vm2\"}"), "{}");
+	assert_int_equal(f->d.n, 1);
 }
 
 /* The daemon hangs up on a client that it cannot serve, and serves the next one. */
@@ -1793,6 +1964,11 @@ int main(void)
 		TEST(vfu_socket),
 		TEST(guest_memory),
 		TEST(device),
+		TEST(device_add),
+		TEST(device_orders),
+		TEST(device_flap),
+		TEST(device_vlan),
+		TEST(device_client),
 		TEST(long_path),
 		TEST(attach),
 		TEST(port_orders),

@@ -150,7 +150,7 @@ static void test_other_device(void **state)
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
 	struct inproc *p = *state;
 	int err;
-	struct function *fn = function_new(&p->engine, "t", mac, &err);
+	struct function *fn = function_new(&p->engine, "t", mac, 0, &err);
 
 	assert_non_null(fn);
 	rule(p, "admin device=t fail=LIMIT");
@@ -196,7 +196,7 @@ static void test_match(void **state)
 	};
 	struct inproc *p = *state;
 	int err;
-	struct function *fn = function_new(&p->engine, "t", mac, &err);
+	struct function *fn = function_new(&p->engine, "t", mac, 0, &err);
 	struct fault_frame frame = {
 		.kept = { .roce = true, .sqpn = 5 }, .code = 4, .dqpn = 6, .psn = 100, .len = 60,
 	};
@@ -230,7 +230,7 @@ static void test_device_gone(void **state)
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
 	struct inproc *p = *state;
 	int err;
-	struct function *fn = function_new(&p->engine, "other", mac, &err);
+	struct function *fn = function_new(&p->engine, "other", mac, 0, &err);
 	uint32_t id;
 
 	assert_non_null(fn);

@@ -501,7 +501,7 @@ static void test_function(void **state)
 		uint32_t filled = fill_up(&e->timers), cap = e->timers.cap;
 
 		failing_begin(FAILING_MEMORY, ENOMEM, failures);
-		fn = function_new(e, "another", mac, &err);
+		fn = function_new(e, "another", mac, 0, &err);
 		failing_end();
 		assert_true(fn || e->timers.cap == cap);
 		timers_unreserve(&e->timers, filled);
@@ -513,7 +513,7 @@ static void test_function(void **state)
 	assert_true(fn && failures > 3);
 	assert_int_equal(e->timers.cap, timers + 2);
 	function_free(fn);
-	assert_null(function_new(e, "another", f->p->f->dev.port.mac, &err));
+	assert_null(function_new(e, "another", f->p->f->dev.port.mac, 0, &err));
 	assert_int_equal(err, -EEXIST);
 	assert_int_equal(e->timers.cap, timers);
 }

@@ -1242,7 +1242,7 @@ static void test_port(void **state)
 	struct ornic_eqe eqe;
 	int err;
 
-	f2 = function_new(&p->engine, "other", other, &err);
+	f2 = function_new(&p->engine, "other", other, 0, &err);
 	assert_non_null(f2);
 	assert_int_equal(EXEC(p, PORT_MODIFY, 2, m), ORNIC_ST_BAD_NUMBER);
 	for (int i = 0; i < 2; i++) {
@@ -1365,7 +1365,7 @@ static void test_gid(void **state)
 				   sizeof(out)), 0);
 	assert_memory_equal(&out, &good, sizeof(good));
 
-	f2 = function_new(&p->engine, "other", other, &err);
+	f2 = function_new(&p->engine, "other", other, 0, &err);
 	assert_non_null(f2);
 	/* An address may be on two functions: one takes over from the other. */
 	f2->dev.port.gid[0] = good;

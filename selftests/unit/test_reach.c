@@ -546,13 +546,13 @@ static void test_attach(void **state)
 	link_detach(dev);
 	assert_null(switch_port_find(t->w.e.sw, dev->name));
 	dev->port.mac[5] = t->a.d->dev.port.mac[5];
-	assert_int_equal(link_attach(dev), -EEXIST);
+	assert_int_equal(link_attach(dev, 0), -EEXIST);
 	assert_null(dev->port.sw);
 	assert_null(switch_port_find(t->w.e.sw, dev->name));
 	dev->port.mac[5]++;
-	assert_int_equal(link_attach(dev), -EEXIST);
+	assert_int_equal(link_attach(dev, 0), -EEXIST);
 	dev->port.mac[5]++;
-	assert_int_equal(link_attach(dev), 0);
+	assert_int_equal(link_attach(dev, 0), 0);
 	assert_ptr_equal(switch_port_find(t->w.e.sw, dev->name), dev->port.sw);
 }
 

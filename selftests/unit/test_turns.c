@@ -440,7 +440,7 @@ static void test_retire(void **state)
 	assert_true(pool->shared > 0);
 	assert_null(switch_port_find(p->engine.sw, "test"));
 	assert_true(TAILQ_EMPTY(&p->engine.devices));
-	next = function_new(&p->engine, "test", mac, &err);
+	next = function_new(&p->engine, "test", mac, 0, &err);
 	assert_non_null(next);
 	for (; function_busy(p->f); turns++) {
 		uint32_t before = pds->used;

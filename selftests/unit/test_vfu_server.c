@@ -331,15 +331,29 @@ static void test_successor(void **state)
 	struct vfu_func f = function();
 	struct vfu_server *server;
 	char byte;
+	pid_t pid;
 
 	assert_int_equal(vfu_server_open(t->loop, &f, t->path, NULL, &server), 0);
 	t->before = descriptors();
+	assert_false(vfu_server_client(server, &pid));
 	for (int i = 0; i < 3; i++) {
 		int first = dial(t), second;
 
 		turn(t);
+		assert_true(vfu_server_client(server, &pid));
+		assert_int_equal(pid, getpid());
+		/* it sends no more, but still listens */
+		shutdown(first, SHUT_WR);
+		assert_true(vfu_server_client(server, &pid));
+		close(first);
+		assert_false(vfu_server_client(server, &pid));
+		turn(t);
+
+		first = dial(t);
+		turn(t);
 		assert_int_equal(send(first, "x", 1, 0), 1);
 		close(first);
+		assert_false(vfu_server_client(server, &pid));
 		second = dial(t);
 		turn(t);
 		assert_int_equal(recv(second, &byte, 1, 0), -1);

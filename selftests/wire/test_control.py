@@ -403,6 +403,125 @@ class Protocol(unittest.TestCase):
         self.daemon.client().call("version")
 
 
+class Devices(unittest.TestCase):
+    """Devices that are added and removed while the daemon runs; test_hotplug.c uses them meanwhile."""
+
+    ALL = ("mac=02:00:00:00:00:77,name=dev,anti-spoof=on,promisc=off,vlan=7,rate=1M,queue=20000,kmin=9000,kmax=9001,pmax=3,"
+           "owner=%d,group=%d,mode=0640,ip=192.0.2.1" % (os.geteuid(), os.getegid()))
+
+    def setUp(self):
+        self.daemon = control.Daemon(self)
+        self.client = self.daemon.client()
+
+    def known(self, client, name, path):
+        """Return all that the daemon says about a device."""
+        text = json.dumps([[each for each in client.call(method) if name in (each.get("name"), each.get("port"))]
+                           for method in ("device.list", "port.list", "link.list")])
+        return text.replace(path, "PATH")
+
+    def names(self):
+        return [device["name"] for device in self.client.call("device.list")]
+
+    def test_all_keys(self):
+        """A device that is added has the settings of one of the command line with the same description."""
+        keys = re.findall(r"([a-z-]+)=", self.ALL)
+        table = re.search(r"device_keys\[\] = \{(.*?)\}", read("tools", "ornicd", "config", "config.c"), re.S).group(1)
+        self.assertEqual(sorted(["path", *keys]), sorted(re.findall(r'"(.*?)"', table)))
+        path = self.daemon.path("x")
+        self.client.call("device.add", spec="path=%s,%s" % (path, self.ALL))
+        other = tempfile.mkdtemp(prefix="ornic-control-")
+        self.addCleanup(shutil.rmtree, other)
+        first = control.Daemon(self, "-d", "path=%s/x,%s" % (other, self.ALL), devices=())
+        here, there = self.known(self.client, "dev", path), self.known(first.client(), "dev", other + "/x")
+        self.assertEqual(here, there)
+        self.assertIn('"vlan": 7', here)
+        self.assertIn('"queue": 20000', here)
+        self.assertIn('"mode": "0640"', here)
+        with self.assertRaises(control.Refused) as caught:      # the daemon cannot wait for a name service
+            self.client.call("device.add", spec="path=%s,owner=root" % self.daemon.path("y"))
+        self.assertEqual(caught.exception.code, -32602)
+        self.assertIn("is not a number", str(caught.exception))
+
+    def test_untrusted(self):
+        """--untrusted is for devices that are added later, too."""
+        daemon = control.Daemon(self, "--untrusted", devices=())
+        client = daemon.client()
+        with self.assertRaises(control.Refused) as caught:
+            client.call("device.add", spec="path=" + daemon.path("x"))
+        self.assertEqual(caught.exception.code, -32602)
+        self.assertIn("list the IP addresses", str(caught.exception))
+        self.assertEqual(client.call("device.list"), [])
+        client.call("device.add", spec="path=%s,ip=192.0.2.7" % daemon.path("x"))
+        device, = client.call("device.list")
+        self.assertEqual((device["anti_spoof"], device["promisc"]), (True, False))
+        self.assertIn("192.0.2.7", str(device["ip"]))
+
+    def test_later_requests(self):
+        """Requests that name the device and wait behind its removal find none, or the next one of that name."""
+        path = self.daemon.path("b.sock")
+        calls = [("device.del", {"name": "b"}), ("counters", {"device": "b"}), ("qp.list", {"device": "b"}),
+                 ("latency.on", {"device": "b"}), ("link.set", {"port": "b", "rate": "1M"}), ("port.vlan", {"port": "b", "vlan": 1}),
+                 ("fault.add", {"rule": "drop device=b"}), ("capture.start", {"spec": self.daemon.path("f") + ",device=b"}),
+                 ("device.del", {"name": "b", "force": True}), ("device.add", {"spec": "path=" + path}), ("counters", {"device": "b"})]
+        lines = [json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}) + "\n"
+                 for n, (method, params) in enumerate(calls)]
+        self.client.sock.sendall("".join(lines).encode())
+        answers = [json.loads(self.client.file.readline()) for _ in calls]
+        self.assertEqual([answer.get("error", {}).get("code") for answer in answers], [None] + [1] * 8 + [None, None])
+        self.assertEqual(self.names(), ["a", "b"])
+
+    def test_client_leaves(self):
+        """The request of a client that has left is executed."""
+        gone = self.daemon.client()
+        gone.sock.sendall(b'{"jsonrpc":"2.0","id":1,"method":"device.del","params":{"name":"b"}}\n')
+        gone.close()
+        end = time.monotonic() + control.PATIENCE
+        while "b" in self.names():
+            self.assertLess(time.monotonic(), end)
+        self.assertFalse(os.path.exists(self.daemon.path("b.sock")))
+
+    def test_nothing_stays(self):
+        """After many devices have come and gone the daemon has the descriptors and files of before; the sanitizer looks for memory."""
+        fds = "/proc/%d/fd" % self.daemon.process.pid
+        before = len(os.listdir(fds))
+        for n in range(300):
+            self.client.call("device.add", spec="path=%s,%s" % (self.daemon.path("x%d" % n), self.ALL))
+            self.client.call("device.del", name="dev")
+        self.assertEqual(len(os.listdir(fds)), before)
+        self.assertEqual(sorted(os.listdir(self.daemon.dir)), ["a.sock", "b.sock", "control", "log"])
+
+    def test_in_use(self):
+        """A device with a client is not removed without force, and says who it is."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as vm:
+            vm.connect(self.daemon.path("b.sock"))
+            vm.settimeout(control.PATIENCE)
+            while "b: client connected" not in self.daemon.said():
+                time.sleep(0.01)
+            said = self.daemon.ctl("device", "del", "b", status=1)
+            self.assertIn("process %d uses it" % os.getpid(), said)
+            self.assertEqual(self.names(), ["a", "b"])
+            vm.sendall(b"unread")
+            self.daemon.ctl("device", "del", "--force", "b")
+            self.assertEqual(vm.recv(1), b"")
+        self.assertEqual(self.names(), ["a"])
+        self.assertIn("no device b", self.daemon.ctl("device", "del", "b", status=1))
+
+    def test_client_has_left(self):
+        """A device whose client has just left is free."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as vm:
+            vm.connect(self.daemon.path("b.sock"))
+            self.client.call("version")
+        self.daemon.ctl("device", "del", "b")
+
+    def test_start_without(self):
+        """A daemon with a control socket may start without devices."""
+        empty = control.Daemon(self, devices=())
+        self.assertEqual(empty.client().call("device.list"), [])
+        said = empty.ctl("device", "add", "path=%s,mac=02:00:00:00:00:07" % empty.path("late.sock"))
+        self.assertEqual(said, "device late added: socket %s, mac 02:00:00:00:00:07\n" % empty.path("late.sock"))
+        self.assertEqual([device["name"] for device in empty.client().call("device.list")], ["late"])
+
+
 class Socket(unittest.TestCase):
     def mode(self, path):
         return stat.S_IMODE(os.stat(path).st_mode)
@@ -638,6 +757,10 @@ class Ornicctl(unittest.TestCase):
                               (["cc", "show"], "cc.show"), (["capture", "list"], "capture.list")):
             self.assertEqual(ask(*words), client.call(method))
             self.assertEqual(json.loads(self.ctl(*words, "-j")), client.call(method))
+        path = self.daemon.path("plugged")
+        self.assertEqual(ask("device", "add", "path=%s,mac=02:00:00:00:00:09" % path),
+                         {"name": "plugged", "path": path, "mac": "02:00:00:00:00:09"})
+        self.assertEqual(ask("device", "del", "plugged"), {})
         end = Unix(self.daemon, "lan")
         self.assertEqual(ask("port", "add", end.spec), {"name": "lan"})
         self.assertEqual(ask("port", "vlan", "lan", "7"), {})
@@ -731,7 +854,7 @@ class Ornicctl(unittest.TestCase):
         self.assertEqual(len(self.ctl("fault", "list").splitlines()), 1)
 
     def test_wrong_words(self):
-        for words in ([], ["port"], ["port", "fly"], ["fly"], ["port", "add"], ["port", "del", "a", "b"], ["version", "x"],
+        for words in ([], ["port"], ["port", "fly"], ["fly"], ["port", "add"], ["device", "add"], ["device", "del"], ["port", "del", "a", "b"], ["version", "x"],
                       ["--nonsense"], ["port", "list", "--nonsense"], ["--control"], ["qp", "show", "a"],
                       ["qp", "show", "a", "x"], ["qp", "show", "a", "16777216"], ["top", "--interval", "0"],
                       ["top", "--interval", "nan"], ["top", "--interval", "1x"], ["counters", "--device"], ["latency"]):

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ornicctl device: list devices.
+ * ornicctl device: list, add and delete devices.
  */
 #include "ornicctl.h"
 #include "table.h"
+
+#include <stdio.h>
 
 json_t *ctl_devices(struct ctl *ctl, const char *name)
 {
@@ -54,6 +56,27 @@ static int device_list(struct ctl *ctl, const struct ctl_args *args)
 	return table_print(&t);
 }
 
+static int device_add(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *done = ctl_call(ctl, "device.add", "{s:s}", "spec", args->word[0]);
+
+	if (done && !ctl->json)
+		printf("device %s added: socket %s, mac %s\n", ctl_text(done, "name"),
+		       ctl_text(done, "path"), ctl_text(done, "mac"));
+	return ctl_done(ctl, done);
+}
+
+static int device_del(struct ctl *ctl, const struct ctl_args *args)
+{
+	return ctl_done(ctl, ctl_call(ctl, "device.del", "{s:s, s:b}", "name", args->word[0],
+				      "force", !!args->opt[0]));
+}
+
+static const struct ctl_option del_options[] = {
+	{ "force", NULL, "also if a virtual machine is attached, which loses it at once" },
+	{ },
+};
+
 static const struct ctl_verb verbs[] = {
 	{
 		.name = "list", .args = "", .run = device_list,
@@ -62,6 +85,24 @@ static const struct ctl_verb verbs[] = {
 			"it), or fatal. LINK is up if the guest's interface is up. VM is yes if a\n"
 			"virtual machine is attached. The numbers count objects of the guest.\n"
 			"--json has more, such as ip: the addresses that the guest may use.\n",
+	},
+	{
+		.name = "add", .args = "SPEC", .nargs = 1, .run = device_add,
+		.summary = "offer another device",
+		.help = "SPEC has the form of --device on the daemon's command line:\n"
+			"  path=SOCKET[,KEY=VALUE]...\n"
+			"Keys are mac=MAC, name=NAME, anti-spoof=on|off, ip=ADDRESS, promisc=on|off,\n"
+			"vlan=ID, owner=UID, group=GID, mode=MODE, rate=RATE and the others of a\n"
+			"rate-limited link, see ornicd(8). Owner and group are numbers, because a\n"
+			"running daemon does not look up names. A relative path begins at the\n"
+			"daemon's working directory.\n",
+	},
+	{
+		.name = "del", .args = "NAME", .nargs = 1, .options = del_options,
+		.run = device_del,
+		.summary = "remove a device and its socket",
+		.help = "When the command returns, name, socket and address are free. A device\n"
+			"that is in use is not removed: unplug it from its virtual machine first.\n",
 	},
 	{ },
 };

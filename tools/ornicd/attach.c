@@ -32,30 +32,51 @@ static int attach_check_directory(const char *path)
 	return -ENOENT;
 }
 
+static void attach_undo(struct attachment *a)
+{
+	function_free(a->function);
+	config_device_free(&a->config);
+	*a = (struct attachment) { 0 };
+}
+
+/* Create the function and set its port up. */
+static int attach_function(struct attachment *a, struct engine *e)
+{
+	const struct config_device *d = &a->config;
+	int err;
+
+	a->function = function_new(e, d->name, d->mac, d->vlan, &err);
+	if (!a->function && err == -EEXIST) {
+		log_err("%s: cannot create the device: the guest of another device in its VLAN has set the address %02x:%02x:%02x:%02x:%02x:%02x; choose another mac=",
+			d->name, d->mac[0], d->mac[1], d->mac[2], d->mac[3], d->mac[4], d->mac[5]);
+		return err;
+	}
+	if (!a->function) {
+		log_err("%s: cannot create the device: %s", d->name, strerror(-err));
+		return err;
+	}
+	function_port_policy(a->function, d->anti_spoof ? &d->source : NULL, d->promisc);
+	err = d->link.kbps ? switch_port_limit(a->function->dev.port.sw, &d->link) : 0;
+	if (err)
+		log_err("%s: cannot set up its port: %s", d->name, strerror(-err));
+	return err;
+}
+
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		  const struct config_device *d, const struct unix_access *access)
 {
 	const struct unix_access own = unix_access_or(&d->access, access);
 	int err = attach_check_directory(d->path);
 
-	if (err)
-		return err;
-	a->function = function_new(e, d->name, d->mac, &err);
-	if (!a->function) {
-		log_err("%s: cannot create the device: %s", d->name, strerror(-err));
-		return err;
-	}
-	function_port_policy(a->function, d->anti_spoof ? &d->source : NULL, d->promisc);
-	err = switch_port_set_vlan(a->function->dev.port.sw, d->vlan);
-	if (!err && d->link.kbps)
-		err = switch_port_limit(a->function->dev.port.sw, &d->link);
-	if (err)
-		log_err("%s: cannot set up its port: %s", d->name, strerror(-err));
-	else
+	*a = (struct attachment) { 0 };
+	if (!err)
+		err = config_device_copy(&a->config, d);
+	if (!err)
+		err = attach_function(a, e);
+	if (!err)
 		err = vfu_server_open(loop, &a->function->vfu, d->path, &own, &a->server);
 	if (err) {
-		function_free(a->function);
-		a->function = NULL;
+		attach_undo(a);
 		return err;
 	}
 	if (d->anti_spoof && !d->source.ip)
@@ -66,9 +87,13 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 	return 0;
 }
 
-void attach_remove(struct attachment *a)
+struct function *attach_leave(struct attachment *a)
 {
+	struct function *f = a->function;
+
 	vfu_server_close(a->server);
-	function_free(a->function);
+	function_retire(f);
+	config_device_free(&a->config);
 	*a = (struct attachment) { 0 };
+	return f;
 }

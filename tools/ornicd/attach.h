@@ -16,10 +16,12 @@ struct vfu_server;
 
 /**
  * struct attachment - a configured device
+ * @config:	its settings when it was added; VLAN and link may have changed since
  * @function:	the function
  * @server:	server of its socket
  */
 struct attachment {
+	struct config_device config;
 	struct function *function;
 	struct vfu_server *server;
 };
@@ -31,7 +33,10 @@ struct attachment {
  */
 int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		  const struct config_device *d, const struct unix_access *access);
-/* attach_remove() - remove the device and its socket; an empty @a is ignored */
-void attach_remove(struct attachment *a);
+/*
+ * attach_leave() - end the session of a client, remove the device and its socket
+ * Return: the function, which may have objects that are not released yet: see function_retire().
+ */
+struct function *attach_leave(struct attachment *a);
 
 #endif /* ORNICD_ATTACH_H */

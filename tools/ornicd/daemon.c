@@ -14,12 +14,37 @@
 #include "mem/backing.h"
 #include "mem/limit.h"
 #include "signals.h"
+#include "vfu/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Free @f, or let daemon_leave() do it when it has released its objects. */
+static void daemon_retired(struct daemon *d, struct function *f)
+{
+	if (function_busy(f))
+		LIST_INSERT_HEAD(&d->leaving, f, leaving);
+	else
+		function_free(f);
+}
+
+/* Release some objects of removed devices. */
+static void daemon_leave(struct daemon *d)
+{
+	struct function *f, *next;
+
+	for (f = LIST_FIRST(&d->leaving); f; f = next) {
+		next = LIST_NEXT(f, leaving);
+		function_work(f);
+		if (function_busy(f))
+			continue;
+		LIST_REMOVE(f, leaving);
+		function_free(f);
+	}
+}
 
 static int64_t daemon_work(void *arg)
 {
@@ -29,11 +54,12 @@ static int64_t daemon_work(void *arg)
 
 	for (unsigned int i = 0; i < d->n; i++)
 		function_work(d->attached[i].function);
+	daemon_leave(d);
 	busy = d->control && control_work(d->control);
 	next = engine_turn(&d->engine);
 	for (unsigned int i = 0; i < d->n; i++)
 		busy |= function_busy(d->attached[i].function);
-	return busy ? 0 : next;
+	return busy || !LIST_EMPTY(&d->leaving) ? 0 : next;
 }
 
 static void daemon_synced(void *arg, uint32_t events)
@@ -52,21 +78,79 @@ static void daemon_captured(void *arg, uint32_t events)
 	captures_reap(&d->captures);
 }
 
-static int daemon_attach(struct daemon *d, const struct config *c)
+/* Reject a device that is not different from all others. */
+static int daemon_device_unique(const struct daemon *d, const struct config_device *c)
 {
-	d->attached = calloc(c->ndevices, sizeof(*d->attached));
-	if (!d->attached) {
-		log_err("cannot make devices: out of memory");
+	int err = 0;
+
+	for (unsigned int i = 0; i < d->n && !err; i++)
+		err = config_device_differs(&d->attached[i].config, c);
+	if (!err && switch_port_find(d->engine.sw, c->name))
+		err = config_name_of_port(c);
+	return err;
+}
+
+int daemon_device_add(struct daemon *d, const struct config_device *c)
+{
+	struct attachment *all;
+	int err = daemon_device_unique(d, c);
+
+	if (err)
+		return err;
+	all = reallocarray(d->attached, d->n + 1, sizeof(*all));
+	if (!all) {
+		log_err("%s: cannot create the device: out of memory", c->name);
 		return -ENOMEM;
 	}
-	for (; d->n < c->ndevices; d->n++) {
-		int err = attach_device(&d->attached[d->n], d->loop, &d->engine,
-					&c->device[d->n], &d->access);
+	d->attached = all;
+	err = attach_device(&all[d->n], d->loop, &d->engine, c, &d->access);
+	if (err)
+		return err;
+	d->n++;
+	fault_port_added(&d->engine, c->name);
+	return 0;
+}
 
+/* Return -EBUSY after an error line if a client uses the device. */
+static int daemon_device_unused(const struct attachment *a)
+{
+	pid_t pid;
+
+	if (!vfu_server_client(a->server, &pid))
+		return 0;
+	log_err("cannot remove device %s: process %d uses it; unplug it from its virtual machine first, or use force, which is like pulling out a card",
+		a->config.name, (int)pid);
+	return -EBUSY;
+}
+
+int daemon_device_del(struct daemon *d, const char *name, bool force)
+{
+	for (unsigned int i = 0; i < d->n; i++) {
+		struct attachment *a = &d->attached[i];
+		int err;
+
+		if (strcmp(a->config.name, name))
+			continue;
+		err = force ? 0 : daemon_device_unused(a);
 		if (err)
 			return err;
+		log_info("%s: device removed", name);
+		daemon_retired(d, attach_leave(a));
+		d->n--;
+		memmove(a, a + 1, (d->n - i) * sizeof(*a));
+		return 0;
 	}
-	return 0;
+	log_err("there is no device %s", name);
+	return -ENOENT;
+}
+
+static int daemon_attach(struct daemon *d, const struct config *c)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->ndevices && !err; i++)
+		err = daemon_device_add(d, &c->device[i]);
+	return err;
 }
 
 int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
@@ -117,7 +201,7 @@ int daemon_port_del(struct daemon *d, const char *name)
 		return 0;
 	}
 	if (switch_port_find(d->engine.sw, name)) {
-		log_err("cannot remove port %s: it belongs to a device", name);
+		log_err("cannot remove port %s: it belongs to a device; use device del", name);
 		return -EPERM;
 	}
 	log_err("there is no port %s", name);
@@ -173,8 +257,14 @@ static int daemon_faults(struct daemon *d, const struct config *c)
 static void daemon_detach(struct daemon *d)
 {
 	control_close(d->control);
+	while (!LIST_EMPTY(&d->leaving)) {
+		struct function *f = LIST_FIRST(&d->leaving);
+
+		LIST_REMOVE(f, leaving);
+		function_free(f);
+	}
 	for (unsigned int i = 0; i < d->n; i++)
-		attach_remove(&d->attached[i]);
+		function_free(attach_leave(&d->attached[i]));
 	free(d->attached);
 	for (unsigned int i = 0; i < d->nuplinks; i++)
 		uplink_close(d->uplink[i]);
@@ -311,6 +401,7 @@ static int daemon_start(struct daemon *d, const struct config *c)
 	d->engine.cc = c->cc;
 	account_pool_init(&d->engine.memory, daemon_memory());
 	d->access = c->access;
+	d->untrusted = c->untrusted;
 	err = daemon_serve(d, c);
 	engine_fini(&d->engine);
 	return err;

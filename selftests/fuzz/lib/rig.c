@@ -266,7 +266,7 @@ static void station_start(int i)
 	int err;
 
 	rig_mac(i, mac);
-	s->f = function_new(&rig.engine, i ? "b" : "a", mac, &err);
+	s->f = function_new(&rig.engine, i ? "b" : "a", mac, 0, &err);
 	CHECK(s->f);
 	CHECK(!endpoint_init(&s->ep, &s->f->vfu));
 	memory_init(&memory[i]);

@@ -73,7 +73,7 @@ int inproc_setup(void **state)
 	int err;
 
 	assert_int_equal(engine_init(&p->engine, 0), 0);
-	p->f = function_new(&p->engine, "test", mac, &err);
+	p->f = function_new(&p->engine, "test", mac, 0, &err);
 	assert_non_null(p->f);
 	assert_int_equal(endpoint_init(&p->ep, &p->f->vfu), 0);
 	assert_int_equal(dma_init(&p->host.dma, INPROC_BASE, INPROC_BYTES), 0);

@@ -76,7 +76,7 @@ void nic_init(struct nic *n, struct engine *e, const uint8_t mac[6])
 	dev->port.max_frame = 1500;
 	dev->port.flags = ORNIC_PORT_F_PROMISC;
 	engine_add_device(e, dev);
-	assert_int_equal(link_attach(dev), 0);
+	assert_int_equal(link_attach(dev, 0), 0);
 }
 
 static void qps_free(struct nic *n)

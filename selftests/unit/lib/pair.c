@@ -140,7 +140,7 @@ static void dut_init(struct dut *d, struct engine *e, uint8_t id)
 	set_gid(d, 0, v4);
 	set_gid(d, 1, v6);
 	engine_add_device(e, dev);
-	assert_int_equal(link_attach(dev), 0);
+	assert_int_equal(link_attach(dev, 0), 0);
 	make_eq(d);
 }
 

@@ -101,10 +101,8 @@ void config_init(struct config *c)
 
 void config_free(struct config *c)
 {
-	for (unsigned int i = 0; i < c->ndevices; i++) {
-		free(c->device[i].path);
-		free(c->device[i].name);
-	}
+	for (unsigned int i = 0; i < c->ndevices; i++)
+		config_device_free(&c->device[i]);
 	free(c->device);
 	for (unsigned int i = 0; i < c->nports; i++)
 		config_port_free(&c->port[i]);
@@ -181,35 +179,60 @@ static char *device_name(const char *path, const char *name)
 	return strndup(base, len);
 }
 
-static int device_unique(const struct config *c, const struct config_device *d)
+void config_device_free(struct config_device *d)
 {
-	for (unsigned int i = 0; i < c->ndevices; i++) {
-		const struct config_device *o = &c->device[i];
+	free(d->path);
+	free(d->name);
+	*d = (struct config_device) { 0 };
+}
 
-		if (!strcmp(o->path, d->path)) {
-			log_err("path %s is given to two devices", d->path);
-			return -EINVAL;
-		}
-		if (!strcmp(o->name, d->name)) {
-			log_err("devices %s and %s have the same name, %s: add name= to one",
-				o->path, d->path, d->name);
-			return -EINVAL;
-		}
-		if (!memcmp(o->mac, d->mac, sizeof(d->mac))) {
-			log_err("devices %s and %s have the same mac, %02x:%02x:%02x:%02x:%02x:%02x: change one",
-				o->path, d->path, d->mac[0], d->mac[1], d->mac[2], d->mac[3],
-				d->mac[4], d->mac[5]);
-			return -EINVAL;
-		}
+int config_device_copy(struct config_device *to, const struct config_device *from)
+{
+	*to = *from;
+	to->path = strdup(from->path);
+	to->name = strdup(from->name);
+	if (to->path && to->name)
+		return 0;
+	config_device_free(to);
+	return config_no_memory("a device's settings");
+}
+
+int config_device_differs(const struct config_device *o, const struct config_device *d)
+{
+	if (!strcmp(o->path, d->path)) {
+		log_err("path %s is given to two devices", d->path);
+		return -EEXIST;
 	}
-	for (unsigned int i = 0; i < c->nports; i++) {
-		if (!strcmp(c->port[i].name, d->name)) {
-			log_err("device %s has the name of a port, %s: add name= to one", d->path,
-				d->name);
-			return -EINVAL;
-		}
+	if (!strcmp(o->name, d->name)) {
+		log_err("devices %s and %s have the same name, %s: add name= to one", o->path,
+			d->path, d->name);
+		return -EEXIST;
+	}
+	if (!memcmp(o->mac, d->mac, sizeof(d->mac))) {
+		log_err("devices %s and %s have the same mac, %02x:%02x:%02x:%02x:%02x:%02x: change one",
+			o->path, d->path, d->mac[0], d->mac[1], d->mac[2], d->mac[3], d->mac[4],
+			d->mac[5]);
+		return -EEXIST;
 	}
 	return 0;
+}
+
+int config_name_of_port(const struct config_device *d)
+{
+	log_err("device %s has the name of a port, %s: add name= to one", d->path, d->name);
+	return -EEXIST;
+}
+
+static int device_unique(const struct config *c, const struct config_device *d)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->ndevices && !err; i++)
+		err = config_device_differs(&c->device[i], d);
+	for (unsigned int i = 0; i < c->nports && !err; i++)
+		if (!strcmp(c->port[i].name, d->name))
+			err = config_name_of_port(d);
+	return err;
 }
 
 static int device_append(struct config *c, const struct config_device *d)
@@ -272,8 +295,8 @@ static int device_source(struct config_device *d, const struct config_spec *spec
 	return 0;
 }
 
-/* Apply --untrusted. A device that checks no IP addresses is not what the user asked for. */
-static int device_distrust(struct config_device *d)
+/* A device that checks no IP addresses is not what the user of --untrusted asked for. */
+int config_distrust(struct config_device *d)
 {
 	if (!d->chose_anti_spoof)
 		d->anti_spoof = true;
@@ -292,19 +315,13 @@ int config_untrusted(struct config *c)
 
 	c->untrusted = true;
 	for (unsigned int i = 0; i < c->ndevices && !err; i++)
-		err = device_distrust(&c->device[i]);
+		err = config_distrust(&c->device[i]);
 	return err;
 }
 
-int config_add(struct config *c, const struct config_spec *spec)
+/* Fill in @d, to be freed with config_device_free() unless this fails. */
+static int device_fill(struct config_device *d, const struct config_spec *spec, bool numeric)
 {
-	struct config_device d = {
-		.anti_spoof = spec->nips || spec->anti_spoof == CONFIG_ON,
-		.promisc = spec->promisc != CONFIG_OFF,
-		.chose_anti_spoof = spec->anti_spoof,
-		.chose_promisc = spec->promisc,
-		.vlan = spec->vlan
-	};
 	const char *path = spec->path;
 	int err;
 
@@ -317,30 +334,52 @@ int config_add(struct config *c, const struct config_spec *spec)
 			CONFIG_MAX_PATH);
 		return -EINVAL;
 	}
-	d.path = strdup(path);
-	d.name = device_name(path, spec->name);
-	err = d.path && d.name ? config_name(d.name) : -ENOMEM;
+	*d = (struct config_device) {
+		.path = strdup(path),
+		.name = device_name(path, spec->name),
+		.anti_spoof = spec->nips || spec->anti_spoof == CONFIG_ON,
+		.promisc = spec->promisc != CONFIG_OFF,
+		.chose_anti_spoof = spec->anti_spoof,
+		.chose_promisc = spec->promisc,
+		.vlan = spec->vlan,
+	};
+	err = d->path && d->name ? config_name(d->name) :
+				   config_no_memory("a device's settings");
 	if (!err)
 		err = config_printable("a device's path", path);
 	if (!err)
-		err = device_mac(&d, spec->mac);
+		err = device_mac(d, spec->mac);
 	if (!err)
-		err = device_unique(c, &d);
+		err = device_source(d, spec);
 	if (!err)
-		err = device_source(&d, spec);
+		err = config_link(path, spec->link, &d->link);
+	if (!err)
+		err = config_access(path, spec->access, numeric, &d->access);
+	if (err)
+		config_device_free(d);
+	return err;
+}
+
+/* Add @d, whose strings then belong to @c, or free it. */
+static int device_add(struct config *c, struct config_device *d)
+{
+	int err = device_unique(c, d);
+
 	if (!err && c->untrusted)
-		err = device_distrust(&d);
-	if (!err)
-		err = config_link(path, spec->link, &d.link);
-	if (!err)
-		err = config_access(path, spec->access, false, &d.access);
-	if (!err)
-		err = device_append(c, &d);
-	if (err) {
-		free(d.path);
-		free(d.name);
-	}
-	return err == -ENOMEM ? config_no_memory("a device's settings") : err;
+		err = config_distrust(d);
+	if (!err && device_append(c, d))
+		err = config_no_memory("a device's settings");
+	if (err)
+		config_device_free(d);
+	return err;
+}
+
+int config_add(struct config *c, const struct config_spec *spec)
+{
+	struct config_device d;
+	int err = device_fill(&d, spec, false);
+
+	return err ? err : device_add(c, &d);
 }
 
 int config_on_off(const char *text, const char *key, const char *val, bool *out)
@@ -404,7 +443,7 @@ static int device_switch(const char *text, const char *key, const char *val,
 	return err;
 }
 
-int config_device(struct config *c, const char *text)
+int config_device_parse(struct config_device *d, const char *text, bool numeric)
 {
 	struct config_spec spec = { 0 };
 	char *copy = strdup(text), *val[KEYS] = { NULL };
@@ -429,9 +468,17 @@ int config_device(struct config *c, const char *text)
 	if (!err)
 		err = config_vlan(text, val[VLAN], &spec.vlan);
 	if (!err)
-		err = config_add(c, &spec);
+		err = device_fill(d, &spec, numeric);
 	free(copy);
 	return err;
+}
+
+int config_device(struct config *c, const char *text)
+{
+	struct config_device d;
+	int err = config_device_parse(&d, text, false);
+
+	return err ? err : device_add(c, &d);
 }
 
 static int number_parse(const char *text, uint32_t max, uint32_t *out)
@@ -591,8 +638,8 @@ static enum config_result config_check(const struct config *c, int argc, char **
 		log_err("unexpected argument \"%s\"; see ornicd --help", argv[optind]);
 		return CONFIG_BAD;
 	}
-	if (!c->ndevices) {
-		log_err("no device: give at least one --device path=SOCKET, or a --config file with devices");
+	if (!c->ndevices && !c->control.path) {
+		log_err("no device: give at least one --device path=SOCKET, a --config file with devices, or --control SOCKET to add devices later");
 		return CONFIG_BAD;
 	}
 	return CONFIG_RUN;

@@ -191,6 +191,23 @@ int config_device(struct config *c, const char *text);
  * that restricts its guest must list IP addresses.
  */
 int config_untrusted(struct config *c);
+/*
+ * config_distrust() - apply --untrusted to a device. Return: 0, or -EINVAL after an error line if it
+ * must list the IP addresses of its guest.
+ */
+int config_distrust(struct config_device *d);
+/*
+ * config_device_parse() - parse the description of a device; free @d with config_device_free()
+ * @numeric: reject names of users and groups, because the caller cannot wait for a name service
+ */
+int config_device_parse(struct config_device *d, const char *text, bool numeric);
+/* config_device_copy() - copy @from to @to, which is to be freed with config_device_free() */
+int config_device_copy(struct config_device *to, const struct config_device *from);
+void config_device_free(struct config_device *d);
+/* config_device_differs() - reject device @d if it has the path, name or address of device @o */
+int config_device_differs(const struct config_device *o, const struct config_device *d);
+/* config_name_of_port() - log that device @d has the name of a port. Return: -EEXIST. */
+int config_name_of_port(const struct config_device *d);
 /* config_add() - add a device; @spec is copied */
 int config_add(struct config *c, const struct config_spec *spec);
 /* config_port() - add a port described as "KIND[,key=value]..." */

@@ -6,8 +6,10 @@
 
 #include "../dev/function.h"
 #include "../engine/link.h"
+#include "../json_memory.h"
 #include "../vfu/server.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static const char *state_name(enum ctrl_state state)
@@ -97,7 +99,49 @@ static json_t *list(struct control_call *call)
 	return all;
 }
 
+static json_t *add(struct control_call *call)
+{
+	struct config_device d;
+	const char *text;
+	json_t *done;
+	int err;
+
+	if (control_params(call, "{s:s}", "spec", &text))
+		return NULL;
+	err = config_device_parse(&d, text, true);
+	if (err)
+		return control_failed(call, err);
+	/* first the answer, so that a request without an answer has no effect */
+	done = control_done(call);
+	json_object_set_new(done, "name", control_text(d.name));
+	json_object_set_new(done, "path", control_text(d.path));
+	json_object_set_new(done, "mac", control_mac(d.mac));
+	err = json_memory_short() ? -ENOMEM : 0;
+	if (!err && call->daemon->untrusted)
+		err = config_distrust(&d);
+	if (!err)
+		err = daemon_device_add(call->daemon, &d);
+	config_device_free(&d);
+	if (!err)
+		return done;
+	json_decref(done);
+	return control_failed(call, err);
+}
+
+static json_t *del(struct control_call *call)
+{
+	const char *name;
+	int force = 0, err;
+
+	if (control_params(call, "{s:s, s?b}", "name", &name, "force", &force))
+		return NULL;
+	err = daemon_device_del(call->daemon, name, force);
+	return err ? control_failed(call, err) : control_done(call);
+}
+
 const struct control_method control_device_methods[] = {
 	{ "device.list", list },
+	{ "device.add", add },
+	{ "device.del", del },
 	{ },
 };

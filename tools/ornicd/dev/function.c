@@ -199,11 +199,13 @@ static void function_describe(struct function *f)
  * @e:		engine
  * @name:	name for messages; copied
  * @mac:	permanent MAC address
- * @err:	error: -ENOMEM, or -EEXIST if the address is in use
+ * @vlan:	VLAN whose access port the device's port is, or 0
+ * @err:	error: -ENOMEM, or -EEXIST if the address is in use in that VLAN
  *
  * Return: the function, or NULL.
  */
-struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6], int *err)
+struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6],
+			      uint16_t vlan, int *err)
 {
 	struct function *f = calloc(1, sizeof(*f));
 	struct device *dev;
@@ -228,7 +230,7 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 		goto free_function;
 	if (timers_reserve(&e->timers, FUNC_TIMERS))
 		goto free_dm;
-	*err = link_attach(dev);
+	*err = link_attach(dev, vlan);
 	if (*err)
 		goto unreserve;
 	function_tables(dev);

@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /**
  * struct function - a PCI function
@@ -50,6 +51,7 @@
  * @dm_used:	a bit per page of device memory that belongs to a block
  * @dm_dirty:	a bit per page of device memory that the guest stored to since it was zeroed
  * @dms:	blocks of device memory
+ * @leaving:	in the daemon's list of functions whose device was removed
  */
 struct function {
 	char *name;
@@ -71,10 +73,11 @@ struct function {
 	uint64_t dm_used;
 	uint64_t dm_dirty;
 	struct table dms;
+	LIST_ENTRY(function) leaving;
 };
 
 struct function *function_new(struct engine *e, const char *name, const uint8_t mac[6],
-			      int *err);
+			      uint16_t vlan, int *err);
 void function_retire(struct function *f);
 void function_free(struct function *f);
 

@@ -402,14 +402,17 @@ static const struct switch_port_ops link_ops = {
 	.deliver = link_deliver,
 };
 
-int link_attach(struct device *dev)
+int link_attach(struct device *dev, uint16_t vlan)
 {
 	int ret;
 
 	dev->port.sw = switch_port_add(dev->engine->sw, dev->name, &link_ops, dev);
 	if (!dev->port.sw)
 		return -ENOMEM;
-	ret = link_update(dev);
+	/* before the address, which must be free in this VLAN only */
+	ret = switch_port_set_vlan(dev->port.sw, vlan);
+	if (!ret)
+		ret = link_update(dev);
 	if (ret)
 		link_detach(dev);
 	return ret;

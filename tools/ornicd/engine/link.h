@@ -12,10 +12,10 @@
 #include <ornic/qp.h>
 
 /*
- * link_attach() - add the device's port to the switch
- * Return: 0, -EEXIST if another port has its MAC address, or -ENOMEM.
+ * link_attach() - add the device's port to the switch, as access port of @vlan or of none: 0
+ * Return: 0, -EEXIST if another port in that VLAN has its MAC address, or -ENOMEM.
  */
-int link_attach(struct device *dev);
+int link_attach(struct device *dev, uint16_t vlan);
 /* link_detach() - remove the port from the switch */
 void link_detach(struct device *dev);
 

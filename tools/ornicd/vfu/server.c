@@ -159,6 +159,14 @@ const struct unix_access *vfu_server_access(const struct vfu_server *s)
 	return &s->access;
 }
 
+bool vfu_server_client(const struct vfu_server *s, pid_t *pid)
+{
+	bool connected = s->conn && !vfu_conn_hung_up(s->conn);
+
+	*pid = connected ? s->ep.gpa->pool.pid : 0;
+	return connected;
+}
+
 bool vfu_server_attached(const struct vfu_server *s)
 {
 	return s->ep.negotiated;

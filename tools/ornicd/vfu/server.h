@@ -12,6 +12,7 @@
 #include "../unix_socket.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct vfu_server;
 
@@ -38,6 +39,11 @@ void vfu_server_close(struct vfu_server *s);
 const char *vfu_server_path(const struct vfu_server *s);
 /* vfu_server_access() - return owner, group and mode that the socket got */
 const struct unix_access *vfu_server_access(const struct vfu_server *s);
+/*
+ * vfu_server_client() - return true if a client is connected, whatever it has said
+ * @pid: its process; 0 if there is none, or if its number is unknown here
+ */
+bool vfu_server_client(const struct vfu_server *s, pid_t *pid);
 /* vfu_server_attached() - return true if a client is connected and agreed on a version */
 bool vfu_server_attached(const struct vfu_server *s);
 
