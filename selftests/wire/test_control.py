@@ -919,6 +919,53 @@ class Ornicctl(unittest.TestCase):
             self.assertNotIn(b"Sanitizer", said)
 
 
+class Vanished(unittest.TestCase):
+    """A device is removed after ornicctl has listed it: commands for all devices go on without it."""
+
+    ANSWERS = {"device.list": [{"name": "a", "objects": {}}, {"name": "b", "objects": {}}], "port.list": [], "counters": {"tx_send": 3},
+               "qp.list": {"qps": [{"qpn": 7}]}, "latency.on": {}, "latency.show": {"on": False}}
+
+    def setUp(self):
+        folder = tempfile.mkdtemp(prefix="ornic-control-")
+        self.addCleanup(shutil.rmtree, folder)
+        self.path = os.path.join(folder, "control")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(self.path)
+        self.listener.listen()
+
+    def serve(self):
+        """Be a daemon that knows of device b no more."""
+        connection, _ = self.listener.accept()
+        with connection, connection.makefile("rwb", buffering=0) as stream:
+            for line in stream:
+                asked = json.loads(line)
+                answer = {"jsonrpc": "2.0", "id": asked["id"], "result": self.ANSWERS[asked["method"]]}
+                if asked.get("params", {}).get("device") == "b":
+                    del answer["result"]
+                    answer["error"] = {"code": 1, "message": "there is no device b"}
+                stream.write(json.dumps(answer).encode() + b"\n")
+
+    def ask(self, *words, status=0):
+        server = threading.Thread(target=self.serve)
+        server.start()
+        done = subprocess.run([control.ORNICCTL, "-c", self.path, *words], capture_output=True, text=True, timeout=control.PATIENCE)
+        server.join()
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr if status else json.loads(done.stdout)
+
+    def test_all(self):
+        self.assertEqual(self.ask("--json", "counters"), {"a": {"tx_send": 3}})
+        self.assertEqual(self.ask("--json", "qp", "list"), [{"qpn": 7, "device": "a"}])
+        self.assertEqual(self.ask("--json", "latency", "on"), {"a": {}})
+        self.assertEqual(self.ask("--json", "latency", "show"), {"a": {"on": False}})
+        self.assertEqual(self.ask("--json", "top", "--once", "--interval", "0.1")["counters"], {"a": {"tx_send": 3}})
+
+    def test_named(self):
+        for words in (["counters"], ["qp", "list"], ["latency", "on"]):
+            self.assertEqual(self.ask(*words, "--device", "b", status=1), "ornicctl: there is no device b\n")
+
+
 def takes_signals():
     """In a child: receive signals of the terminal, which the background of a shell and nohup ignore, and children inherit."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):

@@ -15,6 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/** NOT_FOUND - error code of the daemon: the named object does not exist */
+#define NOT_FOUND	1
+
 /** ANSWER_MAX - limit for answers, larger than CONTROL_ANSWER of the daemon */
 #define ANSWER_MAX	(4u << 20)
 
@@ -173,6 +176,7 @@ json_t *ctl_call(struct ctl *ctl, const char *method, const char *fmt, ...)
 	json_error_t e;
 	va_list args;
 
+	ctl->gone = false;
 	if (fmt) {
 		va_start(args, fmt);
 		params = json_vpack_ex(&e, 0, fmt, args);
@@ -190,7 +194,8 @@ json_t *ctl_call(struct ctl *ctl, const char *method, const char *fmt, ...)
 		return NULL;
 	result = json_incref(json_object_get(answer, "result"));
 	error = json_object_get(answer, "error");
-	if (!result)
+	ctl->gone = !result && ctl->all && ctl_int(error, "code") == NOT_FOUND;
+	if (!result && !ctl->gone)
 		ctl_err("%s", ctl_text(error, "message"));
 	json_decref(answer);
 	return result;

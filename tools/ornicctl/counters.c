@@ -39,6 +39,8 @@ static int counters(struct ctl *ctl, const struct ctl_args *args)
 		const char *name = json_string_value(device);
 
 		c = ctl_call(ctl, "counters", "{s:s}", "device", name);
+		if (ctl->gone)
+			continue;
 		if (!c || json_object_set_new(all, name, c)) {
 			json_decref(all);
 			json_decref(devices);

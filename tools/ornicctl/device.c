@@ -21,6 +21,7 @@ json_t *ctl_devices(struct ctl *ctl, const char *name)
 	all = ctl_call(ctl, "device.list", NULL);
 	if (!all)
 		return NULL;
+	ctl->all = true;
 	names = json_array();
 	json_array_foreach(all, i, d)
 		json_array_append(names, json_object_get(d, "name"));

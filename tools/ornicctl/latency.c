@@ -21,6 +21,8 @@ static int each(struct ctl *ctl, const char *name, const char *method, json_t *a
 		const char *text = json_string_value(device);
 		json_t *result = ctl_call(ctl, method, "{s:s}", "device", text);
 
+		if (ctl->gone)
+			continue;
 		if (!result)
 			ret = CTL_FAILED;
 		json_object_set_new(all, text, result);

@@ -23,6 +23,8 @@
  * struct ctl - global options and the connection
  * @path:	control socket
  * @json:	print results as JSON
+ * @all:	calls are for each device that was listed; one of them may be removed meanwhile
+ * @gone:	the last call failed for that reason, and printed nothing
  * @fd:		connection, -1 before the first call
  * @serial:	id of the last request
  * @rx:		buffer for answers
@@ -32,6 +34,8 @@
 struct ctl {
 	const char *path;
 	bool json;
+	bool all;
+	bool gone;
 	int fd;
 	int serial;
 	char *rx;
@@ -116,21 +120,22 @@ void ctl_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
  * ctl_call() - call a method of the daemon; connects first if needed
  * @fmt: parameters for json_pack(); NULL: none
- * Return: the result, or NULL after an error line.
+ * Return: the result, or NULL after an error line, or if the device is @gone.
  */
 json_t *ctl_call(struct ctl *ctl, const char *method, const char *fmt, ...);
 /* ctl_hang_up() - close the connection, if there is one, and free the buffer */
 void ctl_hang_up(struct ctl *ctl);
 
 /*
- * ctl_devices() - get names of devices: @name, or all if that is NULL
+ * ctl_devices() - get names of devices: @name, or all if that is NULL; the calls for all devices may
+ * find one @gone
  * Return: an array, or NULL after an error line.
  */
 json_t *ctl_devices(struct ctl *ctl, const char *name);
 /*
  * ctl_qps() - get the first @max or more queue pairs of a device: objects of qp.list with the
  * additional member "device"
- * Return: an array, or NULL after an error line.
+ * Return: an array, or NULL after an error line, or if the device is @gone.
  */
 json_t *ctl_qps(struct ctl *ctl, const char *device, size_t max);
 

@@ -62,6 +62,8 @@ static int qp_list(struct ctl *ctl, const struct ctl_args *args)
 	json_array_foreach(devices, i, device) {
 		json_t *qps = ctl_qps(ctl, json_string_value(device), SIZE_MAX);
 
+		if (ctl->gone)
+			continue;
 		if (!qps) {
 			json_decref(all);
 			json_decref(devices);

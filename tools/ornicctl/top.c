@@ -59,6 +59,7 @@ static void sample_free(struct sample *s)
 	*s = (struct sample) { 0 };
 }
 
+/* Sample a device; one that was removed after the list was made has no values. */
 static int sample_device(struct ctl *ctl, struct sample *s, const char *name)
 {
 	json_t *counters = ctl_call(ctl, "counters", "{s:s}", "device", name);
@@ -69,7 +70,7 @@ static int sample_device(struct ctl *ctl, struct sample *s, const char *name)
 	if (qps)
 		json_array_extend(s->qps, qps);
 	json_decref(qps);
-	return qps ? 0 : -1;
+	return qps || ctl->gone ? 0 : -1;
 }
 
 static int sample_take(struct ctl *ctl, struct sample *s)
@@ -85,6 +86,7 @@ static int sample_take(struct ctl *ctl, struct sample *s)
 	};
 	if (!s->devices)
 		return -1;
+	ctl->all = true;
 	json_array_foreach(s->devices, i, device)
 		if (sample_device(ctl, s, ctl_text(device, "name")))
 			return -1;
