@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ctl.h"
 #include "stations.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,52 +19,6 @@
 #define MESSAGES	50
 #define BYTES		10000
 #define PACKETS		3	/* of 4096 bytes each */
-
-static FILE *start(struct stations *t, const char *words)
-{
-	const char *build = getenv("O");
-	char line[512];
-	FILE *p;
-
-	snprintf(line, sizeof(line), "exec %s/san/ornicctl --control %s/control %s",
-		 build ? build : "build", t->dir, words);
-	p = popen(line, "re");
-	assert_non_null(p);
-	return p;
-}
-
-/* Return the output as JSON, for json_decref() */
-static json_t *finish(FILE *p)
-{
-	json_error_t e;
-	json_t *result = json_loadf(p, JSON_DECODE_ANY, &e);
-
-	if (!result)
-		fail_msg("no JSON: %s", e.text);
-	assert_int_equal(pclose(p), 0);
-	return result;
-}
-
-static json_t *ctl(struct stations *t, const char *words)
-{
-	return finish(start(t, words));
-}
-
-static void run(struct stations *t, const char *words)
-{
-	FILE *p = start(t, words);
-	char text[256];
-
-	while (fgets(text, sizeof(text), p))
-		;
-	assert_int_equal(pclose(p), 0);
-}
-
-static json_int_t number(const json_t *o, const char *key)
-{
-	assert_true(json_is_integer(json_object_get(o, key)));
-	return json_integer_value(json_object_get(o, key));
-}
 
 static void writes(struct stations *t, int n)
 {
@@ -91,19 +45,19 @@ static void test_queue_pairs(void **state)
 	assert_int_equal(json_array_size(all), 2);
 	qp = json_array_get(all, 0);
 	assert_string_equal(json_string_value(json_object_get(qp, "device")), "0");
-	assert_int_equal(number(qp, "qpn"), t->s[0].qp.number);
-	assert_int_equal(number(qp, "peer_qpn"), t->s[1].qp.number);
-	assert_int_equal(number(qp, "next_psn"), MESSAGES * PACKETS);
-	assert_int_equal(number(qp, "acked_psn"), MESSAGES * PACKETS);
-	assert_int_equal(number(json_array_get(all, 1), "expected_psn"), MESSAGES * PACKETS);
+	assert_int_equal(ctl_number(qp, "qpn"), t->s[0].qp.number);
+	assert_int_equal(ctl_number(qp, "peer_qpn"), t->s[1].qp.number);
+	assert_int_equal(ctl_number(qp, "next_psn"), MESSAGES * PACKETS);
+	assert_int_equal(ctl_number(qp, "acked_psn"), MESSAGES * PACKETS);
+	assert_int_equal(ctl_number(json_array_get(all, 1), "expected_psn"), MESSAGES * PACKETS);
 	json_decref(all);
 	all = ctl(t, "qp list --json --device 1");
 	assert_int_equal(json_array_size(all), 1);
 	json_decref(all);
 	snprintf(words, sizeof(words), "qp show 1 %u --json", t->s[1].qp.number);
 	qp = ctl(t, words);
-	assert_int_equal(number(json_object_get(qp, "responder"), "msn"), MESSAGES);
-	assert_int_equal(number(json_object_get(qp, "rq"), "entries"), 1 << STATION_RING);
+	assert_int_equal(ctl_number(json_object_get(qp, "responder"), "msn"), MESSAGES);
+	assert_int_equal(ctl_number(json_object_get(qp, "rq"), "entries"), 1 << STATION_RING);
 	json_decref(qp);
 }
 
@@ -116,9 +70,9 @@ static void test_counters(void **state)
 	writes(t, MESSAGES);
 	all = ctl(t, "counters --json");
 	assert_int_equal(json_object_size(all), 2);
-	assert_int_equal(number(json_object_get(all, "0"), "tx_write"), MESSAGES);
-	assert_int_equal(number(json_object_get(all, "1"), "rx_write"), MESSAGES);
-	assert_int_equal(number(json_object_get(all, "1"), "rdma_rx_bytes"), MESSAGES * BYTES);
+	assert_int_equal(ctl_number(json_object_get(all, "0"), "tx_write"), MESSAGES);
+	assert_int_equal(ctl_number(json_object_get(all, "1"), "rx_write"), MESSAGES);
+	assert_int_equal(ctl_number(json_object_get(all, "1"), "rdma_rx_bytes"), MESSAGES * BYTES);
 	json_decref(all);
 }
 
@@ -126,7 +80,7 @@ static json_int_t measured(struct stations *t, const char *device)
 {
 	json_t *all = ctl(t, "latency show --json");
 	json_t *times = json_object_get(json_object_get(all, device), "times");
-	json_int_t n = times ? number(json_object_get(times, "write"), "count") : -1;
+	json_int_t n = times ? ctl_number(json_object_get(times, "write"), "count") : -1;
 
 	json_decref(all);
 	return n;
@@ -139,12 +93,12 @@ static void test_latency(void **state)
 	stations_connect(t);
 	writes(t, 5);
 	assert_int_equal(measured(t, "0"), -1);
-	run(t, "latency on");
+	ctl_run(t, "latency on");
 	writes(t, MESSAGES);
 	assert_int_equal(measured(t, "0"), MESSAGES);
 	assert_int_equal(measured(t, "1"), 0);
-	run(t, "latency show");
-	run(t, "latency off --device 0");
+	ctl_run(t, "latency show");
+	ctl_run(t, "latency off --device 0");
 	writes(t, 5);
 	assert_int_equal(measured(t, "0"), -1);
 	assert_int_equal(measured(t, "1"), 0);
@@ -158,7 +112,7 @@ static void test_top(void **state)
 	json_t *frame;
 
 	stations_connect(t);
-	p = start(t, "top --once --interval 1.5");
+	p = ctl_start(t, "top --once --interval 1.5");
 	for (uint64_t end = stations_clock() + 4000000000ull; stations_clock() < end;)
 		writes(t, 10);
 	assert_true(fread(text, 1, sizeof(text) - 1, p) > 0);
@@ -172,7 +126,7 @@ static void test_top(void **state)
 	assert_true(json_is_real(json_object_get(frame, "seconds")));
 	json_decref(frame);
 	/* nothing moves, so no queue pair is shown */
-	p = start(t, "top --once --interval 0.1");
+	p = ctl_start(t, "top --once --interval 0.1");
 	memset(text, 0, sizeof(text));
 	assert_true(fread(text, 1, sizeof(text) - 1, p) > 0);
 	assert_int_equal(pclose(p), 0);
