@@ -465,6 +465,7 @@ static struct capture *start(struct fixture *f, const char *keys)
 	char why[256], want[256];
 	sigset_t blocked;
 
+	f->cs.log.account.lines = 0;
 	lines_begin();
 	if (try_start(f, keys, why, sizeof(why)))
 		fail_msg("%s", why);

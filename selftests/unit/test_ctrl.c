@@ -98,7 +98,7 @@ static void test_description(void **state)
 	struct inproc *p = *state;
 	const struct vfu_func *v = &p->f->vfu;
 
-	assert_string_equal(v->name, "test");
+	assert_string_equal(v->log.name, "test");
 	assert_int_equal(v->vendor, 0x4f52);
 	assert_int_equal(v->device, 0x4e49);
 	assert_int_equal(v->subvendor, 0x4f52);

@@ -302,7 +302,7 @@ static void test_guest_memory(void **state)
 		struct gpa *g;
 
 		failing_begin(FAILING_MEMORY, ENOMEM, left);
-		g = gpa_new();
+		g = gpa_new(NULL);
 		failed = failing_end();
 		assert_int_equal(!g, failed);
 		gpa_free(g);
@@ -328,7 +328,7 @@ static const struct vfu_func_ops no_ops = {
 static int vfu_listen(struct fixture *f)
 {
 	f->func = (struct vfu_func) {
-		.ops = &no_ops, .name = "test", .nvectors = 2, .bar[0] = { 4096, 0 },
+		.ops = &no_ops, .log.name = "test", .nvectors = 2, .bar[0] = { 4096, 0 },
 	};
 	return vfu_server_open(f->d.loop, &f->func, textf(f, "%s/vfu", f->dir), NULL, &f->server);
 }
@@ -1523,7 +1523,7 @@ static void test_version(void **state)
 
 	memcpy(payload, &want, sizeof(want));
 	memcpy(payload + sizeof(want), caps, sizeof(caps));
-	f->func = (struct vfu_func) { .ops = &no_ops, .name = "test", .bar[0] = { 4096, 0 } };
+	f->func = (struct vfu_func) { .ops = &no_ops, .log.name = "test", .bar[0] = { 4096, 0 } };
 	do {
 		struct vfu_msg m = {
 			.hdr.cmd = VFU_VERSION, .payload = payload, .len = sizeof(payload),
@@ -1546,6 +1546,7 @@ static void test_version(void **state)
 		endpoint_destroy(&ep);
 	} while (err);
 	assert_true(left > 20);
+	log_source_end(&f->func.log);
 }
 
 /* ---- start --------------------------------------------------------------------------- */

@@ -1384,7 +1384,7 @@ static void test_qp_error(void **state)
 	assert_int_equal(t->a.qp.state, ORNIC_QPS_ERR);
 }
 
-#define NO_QP	"ornicd: warning: fault rule 1, qp-error device=vm2 opcode=WRITE_* dir=rx count=1: " \
+#define NO_QP	"ornicd: warning: fault rule 1: qp-error device=vm2 opcode=WRITE_* dir=rx count=1: " \
 		"device vm2 has no queue pair 999\n"
 
 /* A fault that could not be injected does not count, but is in the log. */

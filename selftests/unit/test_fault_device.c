@@ -241,7 +241,7 @@ static void test_device_gone(void **state)
 	p->engine.clock = soon;
 	lines_begin();
 	inproc_turn(p);
-	lines_end("ornicd: warning: fault rule 1, fatal device=other in=1s: device other no longer exists\n");
+	lines_end("ornicd: warning: fault rule 1: fatal device=other in=1s: device other no longer exists\n");
 	expect(p, id, 1, 0);
 	assert_int_equal(host_reg32(&p->host, ORNIC_REG_STATUS) & ORNIC_STS_FATAL, 0);
 }

@@ -54,7 +54,7 @@ static int setup(void **state)
 {
 	struct fixture *t = test_calloc(1, sizeof(*t));
 
-	t->g = gpa_new();
+	t->g = gpa_new(NULL);
 	t->fd = make_file(16);
 	*state = t;
 	return t->g ? 0 : -1;
@@ -497,7 +497,7 @@ static void test_truncated_file(void **state)
 static void test_truncated_files(void **state)
 {
 	struct fixture *t = *state;
-	struct gpa *gone = gpa_new();
+	struct gpa *gone = gpa_new(NULL);
 	int fd[3];
 	volatile uint8_t *p[3];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* log.c: lines byte for byte, and suppressed lines. */
+/* log.c: lines byte for byte, and suppressed lines of each source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/numbers.h"
 #include "log.h"
 
 #define LINE	512
@@ -53,7 +54,9 @@ static int teardown(void **state)
 	close(pipe_fd[1]);
 	log_setup(LOG_INFO, false);
 	log_keep(NULL, 0);
+	log_charge(NULL);
 	seconds = 0;
+	nanoseconds = 0;
 	return 0;
 }
 
@@ -89,31 +92,160 @@ static void test_levels(void **state)
 	}
 }
 
-/* Five lines per second and place; the first line of a later second reports the suppressed ones. */
+/* Write @n lines. Return: how many were written. */
+static unsigned int flood(struct log_source *s, enum log_level level, unsigned int n)
+{
+	const char *at = got;
+	unsigned int lines = 0;
+
+	while (n--) {
+		log_from(s, level, "x");
+		written();
+		for (at = got; (at = strchr(at, '\n')); at++)
+			lines++;
+	}
+	return lines;
+}
+
+/* A source writes some lines at once, and later one per second. Others are not affected. */
 static void test_suppressed(void **state)
 {
-	struct log_limit a = { 0 }, b = { 0 };
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source a = { .name = "a" }, b = { .name = "b" };
 
 	(void)state;
 	seconds = 100;
-	for (int i = 0; i < 12; i++)
-		assert_int_equal(log_limit_ok(&a), i < LOG_LIMIT_LINES);
-	assert_true(log_limit_ok(&b));		/* another place */
+	assert_int_equal(flood(&a, LOG_ERR, 100000), burst[LOG_ERR]);
+	assert_int_equal(flood(&b, LOG_ERR, burst[LOG_ERR]), burst[LOG_ERR]);
+	seconds = 101;
+	assert_int_equal(flood(&a, LOG_ERR, 5), 1);
+	seconds = 105;
+	assert_int_equal(flood(&a, LOG_ERR, 10), 4);
+	seconds = 1000;
+	assert_int_equal(flood(&a, LOG_ERR, 100), burst[LOG_ERR]);
+	log_source_end(&a);
+	log_source_end(&b);
+	assert_string_equal(written(), "ornicd: error: a: 100086 lines suppressed\n");
+}
+
+/* Lines of a lower level leave room for those of a higher one. */
+static void test_important(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source a = { .name = "a" };
+
+	(void)state;
+	seconds = 100;
+	assert_int_equal(flood(&a, LOG_INFO, 1000), burst[LOG_INFO]);
+	assert_int_equal(flood(&a, LOG_WARN, 1000), burst[LOG_WARN] - burst[LOG_INFO]);
+	assert_int_equal(flood(&a, LOG_INFO, 1), 0);
+	assert_int_equal(flood(&a, LOG_ERR, 1000), burst[LOG_ERR] - burst[LOG_WARN]);
+	log_source_end(&a);
+}
+
+/* Lines of level debug have an account of their own. */
+static void test_debug_account(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source a = { .name = "a" };
+
+	(void)state;
+	seconds = 100;
+	log_setup(LOG_DEBUG, false);
+	assert_int_equal(flood(&a, LOG_DEBUG, 2000), LOG_DEBUG_BURST);
+	nanoseconds = 3000000;
+	assert_int_equal(flood(&a, LOG_DEBUG, 100), 3);
+	assert_int_equal(flood(&a, LOG_ERR, 100), burst[LOG_ERR]);
+	log_source_end(&a);
+}
+
+/* The count is written within a second, with the level of the most important line. */
+static void test_report(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source a = { .name = "a" }, b = { .name = "b" };
+
+	(void)state;
+	seconds = 100;
+	assert_int_equal(log_work(), -1);
+	flood(&a, LOG_INFO, burst[LOG_INFO] + 2);
+	assert_int_equal(log_work(), 1000000000);
+	nanoseconds = 400000000;
+	flood(&b, LOG_WARN, burst[LOG_WARN] + 3);
+	flood(&b, LOG_INFO, 4);
+	flood(&a, LOG_INFO, 5);
+	assert_int_equal(log_work(), 600000000);
 	assert_string_equal(written(), "");
 	seconds = 101;
-	assert_true(log_limit_ok(&a));
-	assert_string_equal(written(), "ornicd: warning: 7 similar messages suppressed\n");
-	for (int i = 1; i < 6; i++)
-		assert_int_equal(log_limit_ok(&a), i < LOG_LIMIT_LINES);
+	nanoseconds = 0;
+	assert_int_equal(log_work(), 400000000);
+	assert_string_equal(written(), "ornicd: a: 7 lines suppressed\n");
+	nanoseconds = 400000000;
+	assert_int_equal(log_work(), -1);
+	assert_string_equal(written(), "ornicd: warning: b: 7 lines suppressed\n");
+	assert_int_equal(flood(&a, LOG_INFO, 3), 1);
 	seconds = 102;
-	assert_true(log_limit_ok(&a));
-	assert_string_equal(written(), "ornicd: warning: 1 similar messages suppressed\n");
-	seconds = 103;
-	assert_true(log_limit_ok(&a));
+	nanoseconds = 0;
+	assert_int_equal(log_work(), 400000000);
+	nanoseconds = 500000000;
+	assert_int_equal(log_work(), -1);
+	assert_string_equal(written(), "ornicd: a: 2 lines suppressed\n");
+	log_source_end(&a);
+	log_source_end(&b);
 	assert_string_equal(written(), "");
-	seconds = 99;		/* any other second */
-	for (int i = 0; i < 6; i++)
-		assert_int_equal(log_limit_ok(&a), i < LOG_LIMIT_LINES);
+}
+
+/* Sources that come and go have a parent, which pays too and reports what they did not. */
+static void test_parent(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source parent = { .name = "all" };
+	unsigned int lines = 0;
+
+	(void)state;
+	seconds = 100;
+	for (int i = 0; i < 1000; i++) {
+		struct log_source one = { .name = "one", .parent = &parent };
+		unsigned int n = flood(&one, LOG_ERR, burst[LOG_ERR] + 1);
+
+		if (i < LOG_PARENT)
+			assert_int_equal(n, burst[LOG_ERR]);
+		lines += n;
+		log_source_end(&one);
+	}
+	assert_int_equal(lines, LOG_PARENT * burst[LOG_ERR]);
+	assert_int_equal(log_work(), 1000000000);
+	seconds = 101;
+	assert_int_equal(log_work(), -1);
+	assert_string_equal(written(), "ornicd: error: all: 12904 lines suppressed\n");
+}
+
+/* Who asks for work pays for its lines, those without a source, too; its error text is kept. */
+static void test_charge(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	struct log_source client = { .name = "client" }, a = { .name = "a" };
+	char text[20];
+
+	(void)state;
+	seconds = 100;
+	log_charge(&client);
+	assert_int_equal(flood(&a, LOG_ERR, burst[LOG_ERR] - 1), burst[LOG_ERR] - 1);
+	log_err("%d", 1);
+	assert_string_equal(written(), "ornicd: error: 1\n");
+	log_keep(text, sizeof(text));
+	log_err("%d", 2);
+	assert_string_equal(text, "2");
+	log_keep(text, sizeof(text));
+	log_from(&a, LOG_ERR, "%d", 3);
+	assert_string_equal(text, "a: 3");
+	assert_string_equal(written(), "");
+	log_charge(NULL);
+	assert_int_equal(flood(&a, LOG_ERR, burst[LOG_ERR] + 1), burst[LOG_ERR]);
+	assert_int_equal(flood(NULL, LOG_ERR, 1000), 1000);
+	log_source_end(&client);
+	assert_string_equal(written(), "ornicd: error: client: 2 lines suppressed\n");
+	log_source_end(&a);
 }
 
 /* A line is never longer than 512 bytes, and ends with a newline. */
@@ -184,13 +316,29 @@ static void test_time(void **state)
 	assert_string_equal(written(), "07:08:09.012345 ornicd: error: x\n");
 }
 
+/* Numbers of ornicd.8 and guide/operating.rst */
+static void test_documented(void **state)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	const struct number numbers[] = {
+		NUMBER(burst[LOG_INFO], 6), NUMBER(burst[LOG_WARN], 9),
+		NUMBER(burst[LOG_ERR], 12), NUMBER(LOG_INTERVAL_NS, 1000000000),
+		NUMBER(LOG_DEBUG_BURST, 1000), NUMBER(LOG_DEBUG_INTERVAL_NS, 1000000),
+		NUMBER(LOG_PARENT, 8), NUMBER(LOG_REPORT_NS, 1000000000),
+	};
+
+	(void)state;
+	NUMBERS_CHECK(numbers);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(levels), TEST(suppressed), TEST(long), TEST(control_characters), TEST(keep),
-		TEST(time),
+		TEST(levels), TEST(suppressed), TEST(important), TEST(debug_account), TEST(report),
+		TEST(parent), TEST(charge), TEST(long), TEST(control_characters), TEST(keep),
+		TEST(time), TEST(documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -564,7 +564,7 @@ static void test_endpoint(void **state)
 static void test_map(void **state)
 {
 	struct fixture *f = *state;
-	struct gpa *g = gpa_new();
+	struct gpa *g = gpa_new(NULL);
 	uint32_t failures;
 	int err = -ENOMEM;
 

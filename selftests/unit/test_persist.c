@@ -190,7 +190,7 @@ static int setup(void **state)
 	}
 	t->buf = dut_buf(t->c[0].d, LEN);
 	t->key = dut_key(t->c[0].d, NULL, t->buf, LEN, RIGHTS | ORNIC_ACCESS_FLUSH_GLOBAL);
-	t->gpa = gpa_new();
+	t->gpa = gpa_new(NULL);
 	assert_non_null(t->gpa);
 	fd = disk_file();
 	t->file = disk_durable(t->gpa, fd);
@@ -708,7 +708,7 @@ static int files_setup(void **state)
 	disk_reset();
 	assert_int_equal(syncer_init(&t->s, slow_sync), 0);
 	for (int i = 0; i < 2; i++) {
-		t->g[i] = gpa_new();
+		t->g[i] = gpa_new(NULL);
 		assert_non_null(t->g[i]);
 	}
 	*state = t;

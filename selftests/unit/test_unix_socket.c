@@ -28,6 +28,7 @@ static char dir[] = "/tmp/unix-socket-XXXXXX";
 static char said[256];
 static struct sockaddr_un at;
 static bool no_spare;
+static struct log_source source = { .name = "test" };
 
 /* What happens between bind() and open() by O_PATH */
 static void (*meanwhile)(void);
@@ -263,7 +264,7 @@ static void test_limit(void **state)
 	char byte;
 
 	(void)state;
-	assert_int_equal(unix_accept(sock, "test"), -1);
+	assert_int_equal(unix_accept(sock, &source), -1);
 	assert_string_equal(said, "");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	/* 2: the spare descriptor is lost; it returns with the next connection that is accepted */
@@ -272,7 +273,7 @@ static void test_limit(void **state)
 		for (used = 0; (others[used] = dup(sock)) >= 0; used++)
 			;
 		no_spare = i == 2;
-		fd = unix_accept(sock, "test");
+		fd = unix_accept(sock, &source);
 		no_spare = false;
 		while (used)
 			close(others[--used]);
@@ -282,7 +283,7 @@ static void test_limit(void **state)
 		assert_int_equal(recv(client, &byte, 1, 0), 0);
 		close(client);
 		client = dial();
-		fd = unix_accept(sock, "test");
+		fd = unix_accept(sock, &source);
 		expect_flags(fd);
 		assert_int_equal(send(fd, "x", 1, 0), 1);
 		assert_int_equal(recv(client, &byte, 1, 0), 1);
@@ -290,7 +291,7 @@ static void test_limit(void **state)
 		close(client);
 	}
 	/* another error does not cost a connection */
-	fd = unix_accept(STDERR_FILENO, "test");
+	fd = unix_accept(STDERR_FILENO, &source);
 	assert_int_equal(fd, -1);
 	assert_string_equal(said,
 			    "test: cannot accept a connection: Socket operation on non-socket");
@@ -320,10 +321,10 @@ static void test_accept_errors(void **state)
 
 		log_keep(said, sizeof(said));
 		accept_error = cases[i].error;
-		assert_int_equal(unix_accept(sock, "test"), -1);
+		assert_int_equal(unix_accept(sock, &source), -1);
 		assert_string_equal(said, cases[i].said);
 		assert_int_equal(recv(client, &byte, 1, 0), cases[i].lost ? 0 : -1);
-		fd = unix_accept(sock, "test");
+		fd = unix_accept(sock, &source);
 		assert_int_equal(fd < 0, cases[i].lost);
 		if (fd >= 0)
 			close(fd);

@@ -167,7 +167,7 @@ static int open_with(const struct vfu_func_ops *with)
 	memset(&t.ep, 0xee, sizeof(t.ep));
 	t.func.ops = with;
 	t.func.bus_master = true;	/* as it may have been before */
-	t.func.name = "test";
+	t.func.log.name = "test";
 	t.func.nvectors = VECTORS;
 	t.func.bar[0].size = BAR0;
 	t.func.bar[5].size = PAGE;
@@ -193,6 +193,7 @@ static int teardown(void **state)
 	lines_drop();
 	endpoint_detach(&t.ep);
 	endpoint_destroy(&t.ep);
+	log_source_end(&t.func.log);
 	free(t.payload);
 	assert_int_equal(descriptors(), t.fds);
 	return 0;
@@ -297,10 +298,10 @@ static void test_capabilities(void **state)
 static void test_bad_capabilities(void **state)
 {
 	static const char member[] =
-		"ornicd: error: client's capabilities have a member of the wrong kind\n"
+		"ornicd: error: test: client's capabilities have a member of the wrong kind\n"
 		CLOSING("VERSION");
 	static const char length[] =
-		"ornicd: error: client's capabilities are longer than 4096 bytes or not ended by NUL\n"
+		"ornicd: error: test: client's capabilities are longer than 4096 bytes or not ended by NUL\n"
 		CLOSING("VERSION");
 	static const struct {
 		const char *text;
@@ -308,7 +309,7 @@ static void test_bad_capabilities(void **state)
 	} row[] = {
 		{ "", NULL }, { "{", NULL }, { "1", NULL }, { "[]", member },
 		{ "{\"capabilities\":{},\"capabilities\":{}}",
-		  "ornicd: error: client's capabilities are no JSON: duplicate object key near "
+		  "ornicd: error: test: client's capabilities are no JSON: duplicate object key near "
 		  "'\"capabilities\"'\n" CLOSING("VERSION") },
 		{ "{\"capabilities\":1}", member },
 		{ "{\"capabilities\":{\"max_data_xfer_size\":0}}", member },
@@ -366,9 +367,10 @@ static void test_cut(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		for (size_t len = 0; len < row[i].len; len++) {
-			snprintf(said, sizeof(said), "ornicd: error: request %u has %zu bytes of "
-				 "payload, needs %zu\n" CLOSING("%s"), row[i].cmd, len, row[i].len,
+			snprintf(said, sizeof(said), "ornicd: error: test: request %u has %zu bytes "
+				 "of payload, needs %zu\n" CLOSING("%s"), row[i].cmd, len, row[i].len,
 				 row[i].name);
+			t.func.log.account.lines = 0;
 			lines_begin();
 			assert_int_equal(ask(row[i].cmd, payload, len), VFU_CLOSE(EINVAL));
 			lines_end(said);
@@ -817,7 +819,7 @@ static void test_irq_full(void **state)
 	lines_begin();
 	close(t.ep.msix.vector[0].fd);
 	vfu_irq(&t.func, 0);
-	lines_end("ornicd: warning: interrupt lost: eventfd: Bad file descriptor\n");
+	lines_end("ornicd: warning: test: interrupt lost: eventfd: Bad file descriptor\n");
 	t.ep.msix.vector[0].fd = -1;
 	close(fd);
 }

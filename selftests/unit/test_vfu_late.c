@@ -93,7 +93,7 @@ static int setup(void **state)
 	assert_non_null(t.loop);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
 	t.client = pair[1];
-	t.conn = vfu_conn_new(t.loop, pair[0], "test", &handler);
+	t.conn = vfu_conn_new(t.loop, pair[0], NULL, &handler);
 	assert_non_null(t.conn);
 	return 0;
 }

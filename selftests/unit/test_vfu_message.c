@@ -44,6 +44,7 @@ struct request {
 	ino_t inode[VFU_MAX_FDS];	/* files behind the descriptors */
 };
 
+static struct log_source source = { .name = "test" };
 static struct {
 	struct loop *loop;
 	struct vfu_conn *conn;
@@ -175,7 +176,7 @@ static int setup(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
 	t.client = pair[1];
 	t.descriptors = descriptors();
-	t.conn = vfu_conn_new(t.loop, pair[0], "test", &handler);
+	t.conn = vfu_conn_new(t.loop, pair[0], &source, &handler);
 	assert_non_null(t.conn);
 	log_keep(t.log, sizeof(t.log));
 	return 0;

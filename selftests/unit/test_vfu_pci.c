@@ -25,7 +25,7 @@ static struct pci_cfg cfg;
 static struct vfu_func function(unsigned int nvectors)
 {
 	return (struct vfu_func) {
-		.name = "test",
+		.log.name = "test",
 		.vendor = 0x1af4,
 		.device = 0x10ff,
 		.subvendor = 0x1234,

@@ -59,7 +59,7 @@ struct fix {
 
 static struct vfu_func function(void)
 {
-	return (struct vfu_func) { .ops = &ops, .name = "test", .bar[0] = { 4096, 0 } };
+	return (struct vfu_func) { .ops = &ops, .log.name = "test", .bar[0] = { 4096, 0 } };
 }
 
 static int setup(void **state)

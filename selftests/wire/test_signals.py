@@ -42,7 +42,7 @@ class Signals(unittest.TestCase):
         daemon.process.send_signal(signal.SIGHUP)
         self.alive(daemon)
         lines = [line for line in daemon.said().splitlines() if "SIGHUP" in line]
-        self.assertEqual(lines, ["ornicd: warning: ignored SIGHUP from process %d: ornicd cannot reload; to restart it, stop its virtual "
+        self.assertEqual(lines, ["ornicd: warning: signals: ignored SIGHUP from process %d: ornicd cannot reload; to restart it, stop its virtual "
                                  "machines, send SIGTERM and start it again" % os.getpid()])
         start = time.monotonic()
         for _ in range(100):

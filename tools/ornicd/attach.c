@@ -58,7 +58,8 @@ static int attach_function(struct attachment *a, struct engine *e)
 	function_port_policy(a->function, d->anti_spoof ? &d->source : NULL, d->promisc);
 	err = d->link.kbps ? switch_port_limit(a->function->dev.port.sw, &d->link) : 0;
 	if (err)
-		log_err("%s: cannot set up its port: %s", d->name, strerror(-err));
+		log_from(&a->function->vfu.log, LOG_ERR, "cannot set up its port: %s",
+			 strerror(-err));
 	return err;
 }
 
@@ -80,9 +81,10 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		return err;
 	}
 	if (d->anti_spoof && !d->source.ip)
-		log_warn("%s: anti-spoof checks MAC addresses only; add ip= to check IP addresses",
-			 d->name);
-	log_info("%s: listening on %s, mac %02x:%02x:%02x:%02x:%02x:%02x", d->name, d->path,
+		log_from(&a->function->vfu.log, LOG_WARN,
+			 "anti-spoof checks MAC addresses only; add ip= to check IP addresses");
+	log_from(&a->function->vfu.log, LOG_INFO,
+		 "listening on %s, mac %02x:%02x:%02x:%02x:%02x:%02x", d->path,
 		 d->mac[0], d->mac[1], d->mac[2], d->mac[3], d->mac[4], d->mac[5]);
 	return 0;
 }

@@ -46,6 +46,12 @@ static void daemon_leave(struct daemon *d)
 	}
 }
 
+/* Return the shorter one of two waits, where a negative one means for ever. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static int64_t daemon_work(void *arg)
 {
 	struct daemon *d = arg;
@@ -59,6 +65,7 @@ static int64_t daemon_work(void *arg)
 	next = engine_turn(&d->engine);
 	for (unsigned int i = 0; i < d->n; i++)
 		busy |= function_busy(d->attached[i].function);
+	next = sooner(next, log_work());
 	return busy || !LIST_EMPTY(&d->leaving) ? 0 : next;
 }
 
@@ -134,7 +141,7 @@ int daemon_device_del(struct daemon *d, const char *name, bool force)
 		err = force ? 0 : daemon_device_unused(a);
 		if (err)
 			return err;
-		log_info("%s: device removed", name);
+		log_from(&a->function->vfu.log, LOG_INFO, "device removed");
 		daemon_retired(d, attach_leave(a));
 		d->n--;
 		memmove(a, a + 1, (d->n - i) * sizeof(*a));
@@ -184,7 +191,7 @@ int daemon_port_add(struct daemon *d, const struct uplink_spec *spec)
 		return err;
 	d->nuplinks++;
 	fault_port_added(&d->engine, spec->name);
-	log_info("%s: port %s", spec->name, spec->text);
+	log_from(uplink_log(all[d->nuplinks - 1]), LOG_INFO, "port %s", spec->text);
 	return 0;
 }
 
@@ -193,11 +200,11 @@ int daemon_port_del(struct daemon *d, const char *name)
 	for (unsigned int i = 0; i < d->nuplinks; i++) {
 		if (strcmp(uplink_name(d->uplink[i]), name))
 			continue;
+		log_from(uplink_log(d->uplink[i]), LOG_INFO, "port removed");
 		uplink_close(d->uplink[i]);
 		d->nuplinks--;
 		memmove(d->uplink + i, d->uplink + i + 1,
 			(d->nuplinks - i) * sizeof(*d->uplink));
-		log_info("%s: port removed", name);
 		return 0;
 	}
 	if (switch_port_find(d->engine.sw, name)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Log lines on standard error.
+ * Levels and sources of log lines: see log.h.
  *
- * A line is built first and written by a single write(), so that lines of several processes in one
- * terminal or file do not mix.
+ * Each line is built as a whole and written by a single write(), so that lines of several processes
+ * in one terminal or file do not mix.
  */
 #include "log.h"
 
@@ -13,12 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_LINE_MAX 512
+#define LOG_TEXT_BYTES 512
 
-static enum log_level log_threshold = LOG_INFO;
-static bool log_timestamps;
-static char *log_kept;
-static size_t log_kept_size;
+static enum log_level threshold = LOG_INFO;
+static bool with_time;
+static char *kept;
+static size_t kept_size;
+static struct log_source *payer;
+
+/* Sources with suppressed lines, in the order of @since */
+static TAILQ_HEAD(, log_source) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 
 static const char * const log_prefix[] = {
 	[LOG_ERR] = "error: ",
@@ -29,49 +33,78 @@ static const char * const log_prefix[] = {
 
 void log_setup(enum log_level level, bool timestamps)
 {
-	log_threshold = level;
-	log_timestamps = timestamps;
+	threshold = level;
+	with_time = timestamps;
 }
 
 void log_keep(char *buf, size_t size)
 {
-	log_kept = buf;
-	log_kept_size = size;
+	kept = buf;
+	kept_size = size;
 	if (buf)
 		*buf = '\0';
 }
 
-bool log_enabled(enum log_level level)
+void log_charge(struct log_source *source)
 {
-	return level <= log_threshold;
+	payer = source;
 }
 
-bool log_limit_ok(struct log_limit *limit)
+bool log_enabled(enum log_level level)
 {
-	struct timespec now;
+	return level <= threshold;
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if ((uint64_t)now.tv_sec != limit->window) {
-		limit->window = now.tv_sec;
-		limit->lines = 0;
-		if (limit->missed)
-			log_line(LOG_WARN, "%u similar messages suppressed", limit->missed);
-		limit->missed = 0;
+static uint64_t log_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void account_drain(struct log_account *a, uint64_t now, uint64_t interval)
+{
+	uint64_t n = (now - a->drained) / interval;
+
+	a->lines = n < a->lines ? a->lines - n : 0;
+	a->drained += n * interval;
+}
+
+static struct log_account *account_of(struct log_source *s, enum log_level level)
+{
+	return level == LOG_DEBUG ? &s->debug : &s->account;
+}
+
+/* Charge a line to @source and its parents. Return: false if one of them cannot pay. */
+static bool pay(struct log_source *source, enum log_level level, uint64_t now)
+{
+	static const unsigned int burst[] = LOG_BURST;
+	unsigned int most = level == LOG_DEBUG ? LOG_DEBUG_BURST : burst[level];
+
+	for (struct log_source *s = source; s; s = s->parent) {
+		struct log_account *a = account_of(s, level);
+
+		account_drain(a, now, level == LOG_DEBUG ? LOG_DEBUG_INTERVAL_NS : LOG_INTERVAL_NS);
+		if (a->lines >= (s == source ? most : LOG_PARENT * most))
+			return false;
 	}
-	if (limit->lines >= LOG_LIMIT_LINES) {
-		limit->missed++;
-		return false;
-	}
-	limit->lines++;
+	for (struct log_source *s = source; s; s = s->parent)
+		account_of(s, level)->lines++;
 	return true;
 }
 
-/* Replace control characters: names that others chose must not start a line or move the cursor. */
-static void log_clean(char *text, size_t len)
+/* Count @n suppressed lines; @since is the time of the first one. */
+static void suppress(struct log_source *s, unsigned long n, enum log_level worst, uint64_t since)
 {
-	for (size_t i = 0; i < len; i++)
-		if (iscntrl((unsigned char)text[i]))
-			text[i] = '?';
+	if (!s->suppressed) {
+		s->worst = worst;
+		s->since = since;
+		TAILQ_INSERT_TAIL(&waiting, s, link);
+	}
+	s->suppressed += n;
+	if (worst < s->worst)
+		s->worst = worst;
 }
 
 static size_t log_time(char *buf, size_t size)
@@ -86,26 +119,95 @@ static size_t log_time(char *buf, size_t size)
 	return len + snprintf(buf + len, size - len, ".%06ld ", now.tv_nsec / 1000);
 }
 
-void log_line(enum log_level level, const char *fmt, ...)
+static void emit(const struct log_source *source, enum log_level level, const char *text)
 {
-	char line[LOG_LINE_MAX];
-	size_t len = 0, text;
-	va_list args;
+	bool named = source && source->name;
+	char line[LOG_TEXT_BYTES];
+	size_t len = 0;
 
-	if (log_timestamps)
+	if (with_time)
 		len = log_time(line, sizeof(line));
-	len += snprintf(line + len, sizeof(line) - len, "ornicd: %s", log_prefix[level]);
-	text = len;
-	va_start(args, fmt);
-	len += vsnprintf(line + len, sizeof(line) - len, fmt, args);
-	va_end(args);
+	len += snprintf(line + len, sizeof(line) - len, "ornicd: %s%s%s%s", log_prefix[level],
+			named ? source->name : "", named ? ": " : "", text);
 	if (len > sizeof(line) - 1)
 		len = sizeof(line) - 1;
-	log_clean(line + text, len - text);
-	if (level == LOG_ERR && log_kept && !*log_kept)
-		snprintf(log_kept, log_kept_size, "%s", line + text);
 	line[len++] = '\n';
 	/* There is no way to report that the log cannot be written. */
 	if (write(STDERR_FILENO, line, len) < 0)
 		return;
+}
+
+/* Report the suppressed lines of @s, as important as the most important of them. */
+static void report(struct log_source *s)
+{
+	char text[LOG_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%lu lines suppressed", s->suppressed);
+	emit(s, s->worst, text);
+	s->suppressed = 0;
+	TAILQ_REMOVE(&waiting, s, link);
+}
+
+void log_source_end(struct log_source *s)
+{
+	if (!s->suppressed)
+		return;
+	if (!s->parent) {
+		report(s);
+		return;
+	}
+	suppress(s->parent, s->suppressed, s->worst, log_now());
+	s->suppressed = 0;
+	TAILQ_REMOVE(&waiting, s, link);
+}
+
+int64_t log_work(void)
+{
+	struct log_source *s = TAILQ_FIRST(&waiting);
+	uint64_t now;
+
+	if (!s)
+		return -1;
+	now = log_now();
+	while (s && now - s->since >= LOG_REPORT_NS) {
+		report(s);
+		s = TAILQ_FIRST(&waiting);
+	}
+	return s ? (int64_t)(s->since + LOG_REPORT_NS - now) : -1;
+}
+
+/* Replace control characters: names that others chose must not start a line or move the cursor. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+}
+
+void log_write(struct log_source *source, enum log_level level, const char *fmt, ...)
+{
+	struct log_source *pays = payer ? payer : source;
+	bool keep = level == LOG_ERR && kept && !*kept;
+	char text[LOG_TEXT_BYTES];
+	bool paid = true;
+	va_list args;
+
+	if (pays) {
+		uint64_t now = log_now();
+
+		paid = pay(pays, level, now);
+		if (!paid)
+			suppress(pays, 1, level, now);
+	}
+	if (!paid && !keep)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	clean(text);
+	if (keep)
+		snprintf(kept, kept_size, "%s%s%s", source && source->name ? source->name : "",
+			 source && source->name ? ": " : "", text);
+	if (paid)
+		emit(source, level, text);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Log lines on standard error, one per event, by level, with a rate limit for events that a guest
- * or a peer can cause repeatedly.
+ * Log lines on standard error, one per event, by level.
+ *
+ * A line that a guest, a client or a peer can cause repeatedly has a source: the device, port or
+ * connection whose object has the account that pays for it (log_from()). So one source suppresses
+ * its own lines only. Lines without a source belong to the start and the end of the daemon, or to a
+ * request of the control socket, whose client pays for them (log_charge()).
+ *
+ * All functions run on the loop's thread.
  */
 #ifndef ORNICD_LOG_H
 #define ORNICD_LOG_H
@@ -9,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum log_level {
 	LOG_ERR,
@@ -18,19 +25,59 @@ enum log_level {
 };
 
 /**
- * struct log_limit - state of one rate-limited place in the code
- * @window:	start of the running second, in seconds of the monotonic clock
- * @lines:	lines written in that second
- * @missed:	lines suppressed since the last one written
+ * struct log_account - a bucket that each line fills, and that time drains
+ * @drained:	time up to which it was drained, ns
+ * @lines:	lines in the bucket
  */
-struct log_limit {
-	uint64_t window;
+struct log_account {
+	uint64_t drained;
 	unsigned int lines;
-	unsigned int missed;
 };
 
-/** LOG_LIMIT_LINES - lines per second and place that log_ratelimited() writes */
-#define LOG_LIMIT_LINES 5
+/**
+ * struct log_source - origin of lines, and the account that pays for them
+ * @name:	precedes the text of each line; must stay valid; NULL: no name
+ * @parent:	also pays for each line, because such sources come and go; or NULL
+ * @account:	lines of levels up to info
+ * @debug:	lines of level debug
+ * @suppressed:	lines that were not written, and not reported yet
+ * @worst:	most important level of these
+ * @since:	time of the first of these, ns
+ * @link:	in a list, if @suppressed is not 0
+ *
+ * All members but @name and @parent begin with zeros. log_source_end() before it is freed.
+ */
+struct log_source {
+	const char *name;
+	struct log_source *parent;
+	struct log_account account;
+	struct log_account debug;
+	unsigned long suppressed;
+	enum log_level worst;
+	uint64_t since;
+	TAILQ_ENTRY(log_source) link;
+};
+
+/**
+ * LOG_BURST - lines that a source may write at once: of level error, warning, info
+ *
+ * A less important line leaves room for more important ones.
+ */
+#define LOG_BURST { 12, 9, 6 }
+/** LOG_PARENT - a parent takes so many times as many lines at once from all its sources */
+#define LOG_PARENT 8
+/** LOG_INTERVAL_NS - after so many ns a source may write another line */
+#define LOG_INTERVAL_NS 1000000000ull
+
+/**
+ * LOG_DEBUG_BURST - the same for lines of level debug, which only a developer asks for: the start
+ * of a virtual machine takes hundreds
+ */
+#define LOG_DEBUG_BURST 1000
+#define LOG_DEBUG_INTERVAL_NS 1000000ull
+
+/** LOG_REPORT_NS - a count of suppressed lines is written so many ns after the first one */
+#define LOG_REPORT_NS 1000000000ull
 
 /* log_setup() - write lines up to @level, each with the local time if @timestamps */
 void log_setup(enum log_level level, bool timestamps);
@@ -41,34 +88,41 @@ void log_setup(enum log_level level, bool timestamps);
  */
 void log_keep(char *buf, size_t size);
 
+/* log_charge() - let @payer pay for all lines, until the call with NULL */
+void log_charge(struct log_source *payer);
+
 /* log_enabled() - return true if lines of @level are written */
 bool log_enabled(enum log_level level);
 
-/* log_limit_ok() - count a line of this place. Return: true if it is within the rate limit. */
-bool log_limit_ok(struct log_limit *limit);
+/*
+ * log_write() - write a line regardless of the threshold, if its source can pay for it; @source
+ * may be NULL
+ */
+void log_write(struct log_source *source, enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* log_line() - write one line regardless of the threshold; @level decides the prefix */
-void log_line(enum log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/*
+ * log_source_end() - report suppressed lines, or let the parent do so, and forget @source; it may
+ * be used again
+ */
+void log_source_end(struct log_source *source);
 
-#define log_at(level, ...)					\
-	do {							\
-		if (log_enabled(level))				\
-			log_line(level, __VA_ARGS__);		\
-	} while (0)
+/*
+ * log_work() - report suppressed lines that are due
+ * Return: ns until the next ones are due, -1 if there are none.
+ */
+int64_t log_work(void);
 
-#define log_err(...)	log_at(LOG_ERR, __VA_ARGS__)
-#define log_warn(...)	log_at(LOG_WARN, __VA_ARGS__)
-#define log_info(...)	log_at(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)	log_at(LOG_DEBUG, __VA_ARGS__)
-
-/** log_ratelimited() - log_at() with a rate limit, for events that a guest or peer can repeat */
-#define log_ratelimited(level, ...)					\
+/** log_from() - write a line of @source; the name of the source precedes the text */
+#define log_from(source, level, ...)					\
 	do {								\
-		static struct log_limit log_limit_;			\
-									\
-		if (log_enabled(level) && log_limit_ok(&log_limit_))	\
-			log_line(level, __VA_ARGS__);			\
+		if (log_enabled(level))					\
+			log_write(source, level, __VA_ARGS__);		\
 	} while (0)
+
+#define log_err(...)	log_from(NULL, LOG_ERR, __VA_ARGS__)
+#define log_warn(...)	log_from(NULL, LOG_WARN, __VA_ARGS__)
+#define log_info(...)	log_from(NULL, LOG_INFO, __VA_ARGS__)
+#define log_debug(...)	log_from(NULL, LOG_DEBUG, __VA_ARGS__)
 
 #endif /* ORNICD_LOG_H */

@@ -5,7 +5,6 @@
  */
 #include "signals.h"
 
-#include "log.h"
 #include "loop.h"
 
 #include <errno.h>
@@ -48,14 +47,13 @@ static void signals_received(struct signals *s, const struct signalfd_siginfo *i
 		loop_stop(s->loop);
 		break;
 	case SIGHUP:
-		log_ratelimited(LOG_WARN,
-				"ignored SIGHUP from %s: ornicd cannot reload; to restart it, stop its virtual machines, send SIGTERM and start it again",
-				sender(by, info));
+		log_from(&s->log, LOG_WARN,
+			 "ignored SIGHUP from %s: ornicd cannot reload; to restart it, stop its virtual machines, send SIGTERM and start it again",
+			 sender(by, info));
 		break;
 	default:
-		log_ratelimited(LOG_WARN,
-				"ignored signal %u (%s) from %s; SIGTERM ends ornicd",
-				info->ssi_signo, strsignal(info->ssi_signo), sender(by, info));
+		log_from(&s->log, LOG_WARN, "ignored signal %u (%s) from %s; SIGTERM ends ornicd",
+			 info->ssi_signo, strsignal(info->ssi_signo), sender(by, info));
 	}
 }
 
@@ -85,6 +83,7 @@ int signals_open(struct signals *s, struct loop *loop)
 	}
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
+	s->log = (struct log_source) { .name = "signals" };
 	s->loop = loop;
 	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
@@ -99,4 +98,5 @@ void signals_close(struct signals *s)
 {
 	loop_del(s->loop, s->fd);
 	close(s->fd);
+	log_source_end(&s->log);
 }

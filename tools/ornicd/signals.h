@@ -5,14 +5,18 @@
 #ifndef ORNICD_SIGNALS_H
 #define ORNICD_SIGNALS_H
 
+#include "log.h"
+
 struct loop;
 
 /**
  * struct signals - signals of the process, as events of a loop
+ * @log:	source of log lines
  * @loop:	the loop
  * @fd:		signalfd
  */
 struct signals {
+	struct log_source log;
 	struct loop *loop;
 	int fd;
 };
@@ -25,8 +29,8 @@ struct signals {
  * SIGTSTP, keep their action. All other signals, which would end the process, only cause a
  * rate-limited line in the log.
  *
- * Call it before other threads exist: it blocks signals for the calling thread. They stay blocked
- * after signals_close(), so that a second SIGTERM does not interrupt the orderly end.
+ * Call it before other threads exist that take signals: it blocks them for the calling thread. They
+ * stay blocked after signals_close(), so that a second SIGTERM does not interrupt the orderly end.
  *
  * Return: 0 or a negative errno.
  */

@@ -308,7 +308,7 @@ static void turn_away(int sock)
 	spare_keep();
 }
 
-int unix_accept(int sock, const char *who)
+int unix_accept(int sock, struct log_source *log)
 {
 	int fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int err = errno;
@@ -319,7 +319,7 @@ int unix_accept(int sock, const char *who)
 	}
 	if (err == EAGAIN || err == ECONNABORTED || err == EINTR)
 		return -1;
-	log_ratelimited(LOG_ERR, "%s: cannot accept a connection: %s", who, strerror(err));
+	log_from(log, LOG_ERR, "cannot accept a connection: %s", strerror(err));
 	if (err == EMFILE || err == ENFILE)
 		turn_away(sock);
 	return -1;

@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+struct log_source;
+
 /** UNIX_MODE - permission bits of a socket file if the user did not choose others */
 #define UNIX_MODE	0600
 
@@ -62,11 +64,11 @@ int unix_bind(const struct sockaddr_un *addr, int type, struct unix_access *acce
  * unix_accept() - accept a connection on @sock as a non-blocking descriptor
  *
  * If the process has no descriptor left, disconnect the new client: it would wait in vain, and
- * @sock would stay readable, so that the loop would spin. @who names the socket in log lines.
+ * @sock would stay readable, so that the loop would spin. @log is the source of log lines.
  *
  * Return: the descriptor, or -1.
  */
-int unix_accept(int sock, const char *who);
+int unix_accept(int sock, struct log_source *log);
 
 /*
  * unix_hang_up() - close a connected stream socket so that the peer reads an end of file

@@ -24,7 +24,7 @@ void guest_init(struct guest *g)
 	g->fd = memfd_create("guest", MFD_CLOEXEC);
 	assert_true(g->fd >= 0);
 	assert_int_equal(ftruncate(g->fd, GUEST_BYTES), 0);
-	g->gpa = gpa_new();
+	g->gpa = gpa_new(NULL);
 	assert_non_null(g->gpa);
 	g->next = GUEST_BASE;
 	assert_int_equal(gpa_map(g->gpa, GUEST_BASE, GUEST_BYTES, RW, g->fd, 0), 0);

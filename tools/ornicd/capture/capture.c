@@ -275,7 +275,7 @@ static void captures_observe(void *arg, const struct switch_port *port, enum swi
 
 int captures_init(struct captures *cs, struct net_switch *sw, uint64_t (*clock)(void))
 {
-	*cs = (struct captures) { .sw = sw, .clock = clock };
+	*cs = (struct captures) { .sw = sw, .clock = clock, .log.name = "captures" };
 	cs->observer = (struct switch_observer) { captures_observe, cs };
 	TAILQ_INIT(&cs->list);
 	cs->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -290,6 +290,7 @@ int captures_init(struct captures *cs, struct net_switch *sw, uint64_t (*clock)(
 
 static void capture_free(struct capture *c)
 {
+	log_source_end(&c->log);
 	capture_spec_free(&c->spec);
 	free(c->point);
 	free(c);
@@ -447,13 +448,15 @@ int captures_start(struct captures *cs, const struct capture_spec *spec, uint32_
 		return err;
 	}
 	c->id = ++cs->last_id;
+	snprintf(c->name, sizeof(c->name), "capture %u", c->id);
+	c->log = (struct log_source) { .name = c->name, .parent = &cs->log };
 	c->start_ns = realtime();
 	c->offset = c->start_ns - cs->clock();
 	put_head(cs, c);
 	TAILQ_INSERT_TAIL(&cs->list, c, link);
 	cs->count++;
 	switch_set_observer(cs->sw, &cs->observer);
-	log_info("capture %u: %s", c->id, c->spec.path);
+	log_from(&c->log, LOG_INFO, "%s", c->spec.path);
 	*id = c->id;
 	return 0;
 }
@@ -515,8 +518,8 @@ void capture_forget(struct captures *cs, struct capture *c)
 /* Keep a failed capture in the list until its client has asked for the result. */
 static void capture_failed(struct captures *cs, struct capture *c, int err)
 {
-	log_err("capture %u: cannot write %s: %s; the capture ended early", c->id, c->spec.path,
-		strerror(-err));
+	log_from(&c->log, LOG_ERR, "cannot write %s: %s; the capture ended early", c->spec.path,
+		 strerror(-err));
 	c->ending = true;
 	c->err = err;
 	c->failure = ++cs->failures;
@@ -551,7 +554,7 @@ static void capture_ended(struct captures *cs, struct capture *c)
 		capture_failed(cs, c, err);
 		return;
 	}
-	log_info("capture %u: %s: %llu frames %s, %llu dropped%s", c->id, c->spec.path,
+	log_from(&c->log, LOG_INFO, "%s: %llu frames %s, %llu dropped%s", c->spec.path,
 		 (unsigned long long)c->frames, err ? "captured" : "written",
 		 (unsigned long long)c->dropped, err ? "; the reader closed the pipe" : "");
 	capture_remove(cs, c);
@@ -597,6 +600,7 @@ void captures_fini(struct captures *cs)
 	}
 	while ((c = TAILQ_FIRST(&cs->list)))
 		capture_forget(cs, c);
+	log_source_end(&cs->log);
 	free(cs->data);
 	close(cs->fd);
 }

@@ -13,6 +13,7 @@
 #define ORNICD_CAPTURE_CAPTURE_H
 
 #include "spec.h"
+#include "../log.h"
 #include "../net/switch.h"
 
 #include <sys/queue.h>
@@ -45,6 +46,8 @@ struct capture_point {
  * struct capture - a capture
  * @link:	in @list of struct captures
  * @id:		number, from 1; never used again
+ * @name:	name of @log
+ * @log:	source of log lines
  * @spec:	description by the user
  * @writer:	writer of the file; freed if @err
  * @offset:	add to the clock of struct captures to get ns since 1970
@@ -65,6 +68,8 @@ struct capture_point {
 struct capture {
 	TAILQ_ENTRY(capture) link;
 	uint32_t id;
+	char name[24];
+	struct log_source log;
 	struct capture_spec spec;
 	struct writer *writer;
 	uint64_t offset;
@@ -90,6 +95,7 @@ TAILQ_HEAD(capture_list, capture);
  * @sw:		switch
  * @clock:	clock of the daemon, ns
  * @observer:	observer of @sw while @count is not 0
+ * @log:	parent of the sources of all captures
  * @fd:		eventfd; if readable, call captures_reap()
  * @list:	captures, oldest first
  * @count:	number of captures that have not failed
@@ -103,6 +109,7 @@ struct captures {
 	struct net_switch *sw;
 	uint64_t (*clock)(void);
 	struct switch_observer observer;
+	struct log_source log;
 	int fd;
 	struct capture_list list;
 	uint32_t count;

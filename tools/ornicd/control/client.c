@@ -11,6 +11,7 @@
 #include "request.h"
 
 #include "../json_memory.h"
+#include "../log.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ int client_new(struct client_owner *owner, struct loop *loop, int fd)
 		return -ENOMEM;
 	*c = (struct control_client) {
 		.owner = owner,
+		.log = { .name = owner->log.name, .parent = &owner->log },
 		.loop = loop,
 		.fd = fd,
 		.events = EPOLLIN,
@@ -59,6 +61,7 @@ void client_free(struct control_client *c)
 	close(c->fd);
 	if (c->line)
 		TAILQ_REMOVE(&c->owner->ready, c, ready);
+	log_source_end(&c->log);
 	TAILQ_REMOVE(&c->owner->all, c, link);
 	c->owner->n--;
 	free(c->tx);
@@ -159,7 +162,9 @@ void client_serve(struct control_client *c, struct daemon *daemon)
 	c->line = 0;
 	c->moved = now();
 	if (line > 1) {
+		log_charge(&c->log);
 		text = control_request(daemon, c->rx, line - 1, &len);
+		log_charge(NULL);
 		/* the order may have been executed: no answer is better than a wrong one */
 		if (!text && json_memory_short())
 			c->close = true;

@@ -5,6 +5,7 @@
 #ifndef ORNICD_CONTROL_CLIENT_H
 #define ORNICD_CONTROL_CLIENT_H
 
+#include "../log.h"
 #include "../loop.h"
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct daemon;
 /**
  * struct control_client - a client
  * @owner:	list of clients that it is in
+ * @log:	source of the lines that its requests cause
  * @loop:	event loop
  * @fd:		socket
  * @events:	EPOLL* that the loop waits for
@@ -36,6 +38,7 @@ struct daemon;
  */
 struct control_client {
 	struct client_owner *owner;
+	struct log_source log;
 	struct loop *loop;
 	int fd;
 	uint32_t events;
@@ -58,12 +61,14 @@ TAILQ_HEAD(client_list, control_client);
  * @all:	all clients
  * @n:		number of clients
  * @ready:	clients with a complete line, longest waiting first
+ * @log:	source of the socket's lines; parent of the clients' sources
  * @patience:	ns without progress after which a client is stuck
  */
 struct client_owner {
 	struct client_list all;
 	unsigned int n;
 	struct client_list ready;
+	struct log_source log;
 	uint64_t patience;
 };
 

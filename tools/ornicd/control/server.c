@@ -57,15 +57,15 @@ static bool make_place(struct control *c)
 	return false;
 }
 
-static void turn_away(int fd)
+static void turn_away(struct control *c, int fd)
 {
 	size_t len;
 	char *text = control_rejection("too many clients; try again later", &len);
 
 	/* The send buffer of a new connection is empty, so the line fits. */
 	if (text && send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("control: cannot send the reason to a rejected client: %s",
-			  strerror(errno));
+		log_from(&c->clients.log, LOG_DEBUG,
+			 "cannot send the reason to a rejected client: %s", strerror(errno));
 	free(text);
 	close(fd);
 }
@@ -73,21 +73,21 @@ static void turn_away(int fd)
 static void control_accept(void *arg, uint32_t events)
 {
 	struct control *c = arg;
-	int fd = unix_accept(c->sock, "control");
+	int fd = unix_accept(c->sock, &c->clients.log);
 	int err;
 
 	(void)events;
 	if (fd < 0)
 		return;
 	if (!make_place(c)) {
-		log_ratelimited(LOG_WARN, "control: rejected a client: %d are connected already",
-				CONTROL_CLIENTS);
-		turn_away(fd);
+		log_from(&c->clients.log, LOG_WARN, "rejected a client: %d are connected already",
+			 CONTROL_CLIENTS);
+		turn_away(c, fd);
 		return;
 	}
 	err = client_new(&c->clients, c->daemon->loop, fd);
 	if (err) {
-		log_ratelimited(LOG_ERR, "control: cannot serve a client: %s", strerror(-err));
+		log_from(&c->clients.log, LOG_ERR, "cannot serve a client: %s", strerror(-err));
 		close(fd);
 	}
 }
@@ -105,6 +105,7 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 	c->daemon = daemon;
 	TAILQ_INIT(&c->clients.all);
 	TAILQ_INIT(&c->clients.ready);
+	c->clients.log.name = "control";
 	c->clients.patience = CONTROL_PATIENCE;
 	err = unix_address(&c->addr, cc->path);
 	if (err)
@@ -120,7 +121,7 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 			strerror(-err));
 		goto close_socket;
 	}
-	log_info("control: listening on %s", cc->path);
+	log_from(&c->clients.log, LOG_INFO, "listening on %s", cc->path);
 	*control = c;
 	return 0;
 
@@ -142,6 +143,7 @@ void control_close(struct control *c)
 	unix_stop_listening(c->sock, &c->addr);
 	while ((client = TAILQ_FIRST(&c->clients.all)))
 		client_free(client);
+	log_source_end(&c->clients.log);
 	free(c);
 }
 

@@ -173,16 +173,15 @@ static uint64_t cpu_clock(void)
  * driver takes the device for late. If the thread has hardly run, the host had no processor for it or
  * blocked it.
  */
-static void ctrl_late(const struct function *f)
+static void ctrl_late(struct function *f)
 {
 	int64_t late = (int64_t)(f->dev.engine->clock() - f->ctrl.beat.expires) /
 		       (int64_t)NS_PER_MS;
 
 	if (late > FUNC_HB_MS)
-		log_ratelimited(LOG_WARN, "%s: heartbeat is %" PRId64 " ms late: ornicd ran for %"
-				PRIu64 " of the last %" PRId64 " ms", f->vfu.name, late,
-				(cpu_clock() - f->ctrl.beat_cpu) / (uint64_t)NS_PER_MS,
-				late + FUNC_HB_MS);
+		log_from(&f->vfu.log, LOG_WARN, "heartbeat is %" PRId64 " ms late: ornicd ran for %"
+			 PRIu64 " of the last %" PRId64 " ms", late,
+			 (cpu_clock() - f->ctrl.beat_cpu) / (uint64_t)NS_PER_MS, late + FUNC_HB_MS);
 }
 
 static void ctrl_beat(void *arg)
@@ -282,11 +281,10 @@ static bool ctrl_unshared(const struct gpa *gpa)
 	return false;
 }
 
-static void ctrl_not_shared(const struct function *f)
+static void ctrl_not_shared(struct function *f)
 {
-	log_ratelimited(LOG_ERR,
-			"%s: guest memory is not shared: use -object memory-backend-memfd,share=on",
-			f->vfu.name);
+	log_from(&f->vfu.log, LOG_ERR,
+		 "guest memory is not shared: use -object memory-backend-memfd,share=on");
 }
 
 bool ctrl_memory_lost(const struct function *f)
@@ -294,14 +292,14 @@ bool ctrl_memory_lost(const struct function *f)
 	return f->ctrl.state == CTRL_READY && gpa_lost(f->vfu.gpa);
 }
 
-void ctrl_tell_lost(const struct function *f)
+void ctrl_tell_lost(struct function *f)
 {
 	size_t at;
 	const char *why = gpa_loss(f->vfu.gpa, &at);
 
-	log_ratelimited(LOG_ERR,
-			"%s: a page of the virtual machine's memory is lost, at offset %#zx of its file: %s; restart the virtual machine",
-			f->vfu.name, at, why);
+	log_from(&f->vfu.log, LOG_ERR,
+		 "a page of the virtual machine's memory is lost, at offset %#zx of its file: %s; restart the virtual machine",
+		 at, why);
 }
 
 /*
@@ -346,8 +344,8 @@ static void ctrl_enable(struct function *f, uint32_t control)
 	c->syndrome = ctrl_enable_check(f, control);
 	if (c->syndrome) {
 		c->state = CTRL_FATAL;
-		log_ratelimited(LOG_WARN, "%s: rejected the driver's enable, syndrome %#x",
-				f->vfu.name, c->syndrome);
+		log_from(&f->vfu.log, LOG_WARN, "rejected the driver's enable, syndrome %#x",
+			 c->syndrome);
 		return;
 	}
 	f->dev.gpa = f->vfu.gpa;
@@ -361,7 +359,7 @@ static void ctrl_enable(struct function *f, uint32_t control)
 	store64(&b->wallclock, wall_clock());
 	ctrl_status_write(f);
 	store32(&b->nonce, ctrl_rw(c, ORNIC_REG_NONCE) + 1);
-	log_info("%s: enabled", f->vfu.name);
+	log_from(&f->vfu.log, LOG_INFO, "enabled");
 }
 
 /* Store the host's reason of the last RESET or disable in RESET_CAUSE (ORN-CTL-30). */
@@ -378,7 +376,7 @@ void ctrl_disable(struct function *f, uint32_t reason)
 	if (c->state == CTRL_READY) {
 		c->state = CTRL_DRAINING;
 		function_stop(f);
-		log_info("%s: disabled, reason %u", f->vfu.name, reason);
+		log_from(&f->vfu.log, LOG_INFO, "disabled, reason %u", reason);
 	}
 	c->control &= ~ORNIC_CTL_ENABLE;
 }
@@ -396,7 +394,7 @@ void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reaso
 	c->syndrome = 0;
 	c->cause = cause;
 	ctrl_reason(c, reason);
-	log_debug("%s: reset, cause %u reason %u", f->vfu.name, cause, reason);
+	log_from(&f->vfu.log, LOG_DEBUG, "reset, cause %u reason %u", cause, reason);
 }
 
 void ctrl_stopped(struct function *f)
@@ -449,8 +447,8 @@ void ctrl_fatal(struct function *f, uint32_t syndrome)
 
 	if (c->state != CTRL_READY)
 		return;
-	log_ratelimited(LOG_ERR, "%s: fatal, syndrome %#x: the driver must reset the device",
-			f->vfu.name, syndrome);
+	log_from(&f->vfu.log, LOG_ERR, "fatal, syndrome %#x: the driver must reset the device",
+		 syndrome);
 	c->syndrome = syndrome;
 	c->state = CTRL_DYING;
 	ctrl_status_write(f);

@@ -77,7 +77,7 @@ void ctrl_reset(struct function *f, enum ornic_reset_cause cause, uint32_t reaso
  * ctrl_tell_lost() - log where and why
  */
 bool ctrl_memory_lost(const struct function *f);
-void ctrl_tell_lost(const struct function *f);
+void ctrl_tell_lost(struct function *f);
 /* ctrl_fatal() - go from READY to FATAL, in the order of ORN-CTL-28 */
 void ctrl_fatal(struct function *f, uint32_t syndrome);
 

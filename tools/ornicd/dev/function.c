@@ -177,7 +177,7 @@ static void function_describe(struct function *f)
 {
 	f->vfu = (struct vfu_func) {
 		.ops = &func_ops,
-		.name = f->name,
+		.log.name = f->name,
 		.vendor = ORNIC_PCI_VENDOR_ID,
 		.device = ORNIC_PCI_DEVICE_ID,
 		.subvendor = ORNIC_PCI_VENDOR_ID,
@@ -222,6 +222,7 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	dev->host = &func_host;
 	dev->arg = f;
 	dev->name = f->name;
+	dev->log = &f->vfu.log;
 	memcpy(dev->port.permanent_mac, mac, sizeof(dev->port.permanent_mac));
 	memcpy(dev->port.mac, mac, sizeof(dev->port.mac));
 	dev->port.max_frame = PORT_DEFAULT_FRAME;
@@ -292,6 +293,7 @@ void function_free(struct function *f)
 	table_fini(&dev->sets);
 	table_fini(&dev->rules);
 	table_fini(&dev->groups);
+	log_source_end(&f->vfu.log);
 	free(f->name);
 	free(f);
 }

@@ -239,7 +239,7 @@ uint8_t cmd_host_info(struct command *c)
 
 	host_text(os, in->os, sizeof(in->os));
 	host_text(driver, in->driver, sizeof(in->driver));
-	log_ratelimited(LOG_INFO, "%s: host is %s, driver %s", c->f->vfu.name, os, driver);
+	log_from(&c->f->vfu.log, LOG_INFO, "host is %s, driver %s", os, driver);
 	return ORNIC_ST_OK;
 }
 

@@ -27,6 +27,7 @@
 struct engine;
 struct gpa;
 struct latency;
+struct log_source;
 struct qp;
 struct steer_rule;
 struct switch_port;
@@ -95,7 +96,8 @@ struct port {
  * @gpa:	its guest's memory
  * @host:	operations of the function
  * @arg:	argument of @host's operations
- * @name:	name in log messages
+ * @name:	name for the operator
+ * @log:	source of log lines, or NULL
  * @running:	READY and bus mastering: DMA is allowed
  * @features:	feature word 0 as accepted by the host
  * @pds:	protection domains
@@ -129,6 +131,7 @@ struct device {
 	const struct device_host *host;
 	void *arg;
 	const char *name;
+	struct log_source *log;
 	bool running;
 	uint64_t features;
 	struct table pds;

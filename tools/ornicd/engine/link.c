@@ -218,8 +218,9 @@ static void link_drop_spoofed(struct device *dev, struct packet *p, const char *
 	if (dev->engine->now < port->spoof_quiet)
 		return;
 	port->spoof_quiet = dev->engine->now + SPOOF_LOG_NS;
-	log_warn("%s: anti-spoof: frame %s (tx_drop_spoof: %" PRIu64 "; reported once a minute)",
-		 dev->name, why, dev->cnt[CNT_tx_drop_spoof]);
+	log_from(dev->log, LOG_WARN,
+		 "anti-spoof: frame %s (tx_drop_spoof: %" PRIu64 "; reported once a minute)",
+		 why, dev->cnt[CNT_tx_drop_spoof]);
 }
 
 void link_send_frame(struct qp *qp, struct packet *p)

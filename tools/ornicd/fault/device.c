@@ -160,7 +160,7 @@ static void timer_fired(void *arg)
 	if (f->down)
 		flap_end(f);
 	else if (act_now(f, err))
-		log_warn("fault rule %" PRIu32 ", %s: %s", f->id, f->rule.text, err);
+		log_from(&f->log, LOG_WARN, "%s: %s", f->rule.text, err);
 }
 
 int device_start(struct fault *f, char *err)
@@ -199,7 +199,7 @@ bool device_act(struct fault *f, const struct fault_frame *frame)
 		return false;
 	if (!act(f, own_qp(frame), err))
 		return true;
-	log_ratelimited(LOG_WARN, "fault rule %" PRIu32 ", %s: %s", f->id, f->rule.text, err);
+	log_from(&f->log, LOG_WARN, "%s: %s", f->rule.text, err);
 	return false;
 }
 

@@ -7,6 +7,7 @@
 #include "../log.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static void faults_fini(struct engine *e)
 	timer_disarm(&e->timers, &fs->timer);
 	timers_unreserve(&e->timers, 1);
 	packet_fini(fs);
+	log_source_end(&fs->log);
 	free(fs);
 	e->faults = NULL;
 }
@@ -38,6 +40,7 @@ static struct faults *faults_new(struct engine *e)
 	}
 	fs->asked = (struct engine_faults) { fault_completion, fault_command, faults_fini };
 	fs->engine = e;
+	fs->log.name = "fault rules";
 	fs->next_id = 1;
 	TAILQ_INIT(&fs->rules);
 	TAILQ_INIT(&fs->free);
@@ -65,6 +68,8 @@ static struct fault *fault_new(struct faults *fs, const struct fault_rule *r)
 	}
 	f->faults = fs;
 	f->id = fs->next_id;
+	snprintf(f->name, sizeof(f->name), "fault rule %" PRIu32, f->id);
+	f->log = (struct log_source) { .name = f->name, .parent = &fs->log };
 	f->rule = *r;
 	return f;
 }
@@ -75,6 +80,7 @@ static void fault_free(struct fault *f)
 
 	device_stop(f);
 	timers_unreserve(&fs->engine->timers, 1);
+	log_source_end(&f->log);
 	free(f);
 }
 

@@ -10,6 +10,7 @@
 #include "fault.h"
 
 #include "../engine/engine.h"
+#include "../log.h"
 #include "../timer.h"
 #include "../net/switch.h"
 #include "../packet/frames.h"
@@ -24,6 +25,8 @@
  * @link:	in @rules of struct faults
  * @faults:	all rules of the engine
  * @id:		number
+ * @name:	name of @log
+ * @log:	source of log lines
  * @rule:	the parsed rule
  * @matched, @acted, @no_room: as in struct fault_info
  * @timer:	FLAP, QP_ERROR, FATAL: time to act, or to end a flap
@@ -34,6 +37,8 @@ struct fault {
 	TAILQ_ENTRY(fault) link;
 	struct faults *faults;
 	uint32_t id;
+	char name[24];
+	struct log_source log;
 	struct fault_rule rule;
 	uint64_t matched;
 	uint64_t acted;
@@ -95,6 +100,7 @@ TAILQ_HEAD(fault_frames, fault_frame);
  * struct faults - all rules of an engine
  * @asked:	operations for the engine; the first member, see faults_of()
  * @engine:	engine
+ * @log:	parent of the sources of all rules
  * @rules:	in the order of their numbers
  * @n:		number of rules
  * @next_id:	number of the next rule
@@ -108,6 +114,7 @@ TAILQ_HEAD(fault_frames, fault_frame);
 struct faults {
 	struct engine_faults asked;
 	struct engine *engine;
+	struct log_source log;
 	TAILQ_HEAD(, fault) rules;
 	uint32_t n;
 	uint32_t next_id;

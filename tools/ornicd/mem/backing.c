@@ -121,13 +121,14 @@ void backing_loss_clear(void)
 /**
  * backing_init() - initialise the pool of a client
  * @pool:	pool, zeroed
+ * @log:	source of log lines
  *
  * Return: 0 or -ENOMEM.
  */
-int backing_init(struct backing_pool *pool)
+int backing_init(struct backing_pool *pool, struct log_source *log)
 {
 	TAILQ_INIT(&pool->idle);
-	pool->client = durable_client_new();
+	pool->client = durable_client_new(log);
 	return pool->client ? 0 : -ENOMEM;
 }
 
@@ -224,8 +225,8 @@ static int backing_admit(struct backing_pool *pool, int fd)
 	ret = fuse_possible(fd, &st, pool->pid);
 	if (ret <= 0)
 		return ret;
-	log_ratelimited(LOG_WARN,
-			"a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted");
+	log_from(pool->client->log, LOG_WARN,
+		 "a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted");
 	return -EOPNOTSUPP;
 }
 

@@ -84,7 +84,7 @@ struct backing_pool {
 int backing_guard(void);
 bool backing_loss_pending(void);
 void backing_loss_clear(void);
-int backing_init(struct backing_pool *pool);
+int backing_init(struct backing_pool *pool, struct log_source *log);
 void backing_fini(struct backing_pool *pool);
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
 		struct backing **backing);

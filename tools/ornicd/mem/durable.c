@@ -22,12 +22,13 @@
 /* Files with users, and those that are remembered because they lost data */
 static LIST_HEAD(, durable) durable_all = LIST_HEAD_INITIALIZER(durable_all);
 
-struct durable_client *durable_client_new(void)
+struct durable_client *durable_client_new(struct log_source *log)
 {
 	struct durable_client *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
+	c->log = log;
 	c->refs = 1;
 	TAILQ_INIT(&c->lost);
 	TAILQ_INIT(&c->todo);
@@ -58,6 +59,7 @@ void durable_client_free(struct durable_client *c)
 	while (c->nlost)
 		client_forget(c);
 	c->gone = true;
+	c->log = NULL;
 	client_put(c);
 }
 
@@ -106,14 +108,17 @@ static struct durable *find(const struct durable_id *id)
 	return NULL;
 }
 
-/* Use a remembered file again, without a descriptor, because a lost file is never synchronised. */
-static void revive(struct durable *d)
+/*
+ * Use a remembered file again for @c, without a descriptor, because a lost file is never
+ * synchronised.
+ */
+static void revive(const struct durable_client *c, struct durable *d)
 {
 	TAILQ_REMOVE(&d->client->lost, d, link);
 	d->client->nlost--;
 	d->client->refs++;
-	log_ratelimited(LOG_WARN,
-			"a client maps a memory file that lost data: each FLUSH of it fails; give the machine a copy of the file");
+	log_from(c->log, LOG_WARN,
+		 "a client maps a memory file that lost data: each FLUSH of it fails; give the machine a copy of the file");
 }
 
 /*
@@ -145,9 +150,9 @@ static int durable_new(struct durable_client *c, int fd, const struct durable_id
 		free(d);
 		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 			return err;
-		log_ratelimited(LOG_WARN,
-				"cannot open a client's memory file, so FLUSH cannot make it durable: %s; let ornicd read the file",
-				strerror(-err));
+		log_from(c->log, LOG_WARN,
+			 "cannot open a client's memory file, so FLUSH cannot make it durable: %s; let ornicd read the file",
+			 strerror(-err));
 		return 0;
 	}
 	d->id = *id;
@@ -175,7 +180,7 @@ int durable_open(struct durable_client *c, int fd, struct durable **durable)
 	if (!d)
 		return durable_new(c, fd, &id, durable);
 	if (!d->refs++)
-		revive(d);
+		revive(c, d);
 	*durable = d;
 	return 0;
 }

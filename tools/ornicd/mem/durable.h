@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct log_source;
 struct syncer;
 
 LIST_HEAD(sync_list, sync_wait);
@@ -30,6 +31,7 @@ TAILQ_HEAD(durable_queue, durable);
 
 /**
  * struct durable_client - limits of one client, so that its files do not harm other clients
+ * @log:	source of log lines; NULL: none, or @gone
  * @refs:	number of users: the owner, and the files with users
  * @gone:	durable_client_free() was called
  * @lost:	files without users that lost data, oldest first
@@ -39,6 +41,7 @@ TAILQ_HEAD(durable_queue, durable);
  * @waiting:	in the syncer's list while @todo is not empty
  */
 struct durable_client {
+	struct log_source *log;
 	unsigned int refs;
 	bool gone;
 	struct durable_queue lost;
@@ -93,7 +96,7 @@ struct durable {
 };
 
 /* durable_client_new() - make the limits of a client. Return: NULL without memory. */
-struct durable_client *durable_client_new(void);
+struct durable_client *durable_client_new(struct log_source *log);
 /* durable_client_free() - forget the client's files, except those with users; NULL is ignored */
 void durable_client_free(struct durable_client *c);
 

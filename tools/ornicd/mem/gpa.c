@@ -15,14 +15,15 @@
 
 /**
  * gpa_new() - create an empty table
+ * @log:	source of log lines, NULL: none; outlives the table
  *
  * Return: the table or NULL.
  */
-struct gpa *gpa_new(void)
+struct gpa *gpa_new(struct log_source *log)
 {
 	struct gpa *g = calloc(1, sizeof(*g));
 
-	if (g && backing_init(&g->pool)) {
+	if (g && backing_init(&g->pool, log)) {
 		free(g);
 		return NULL;
 	}

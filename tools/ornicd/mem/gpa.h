@@ -58,7 +58,7 @@ struct gpa {
 	struct backing_pool pool;
 };
 
-struct gpa *gpa_new(void);
+struct gpa *gpa_new(struct log_source *log);
 void gpa_free(struct gpa *g);
 int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int fd,
 	    uint64_t offset);

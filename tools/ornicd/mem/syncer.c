@@ -121,8 +121,8 @@ static void begin(struct syncer *s, struct durable *d)
 	pthread_mutex_lock(&lock);
 	TAILQ_REMOVE(&s->running, d, link);
 	pthread_mutex_unlock(&lock);
-	log_ratelimited(LOG_ERR, "cannot start a thread to make a memory file durable: %s",
-			strerror(-err));
+	log_from(d->client->log, LOG_ERR, "cannot start a thread to make a memory file durable: %s",
+		 strerror(-err));
 	d->busy = false;
 	call_waiters(&d->now, err);
 	durable_put(d);
@@ -183,8 +183,8 @@ static void hand_back(struct syncer *s, struct durable *d)
 	struct durable_client *c = d->client;
 
 	if (d->err) {
-		log_ratelimited(LOG_ERR, "cannot make a client's memory file durable: %s",
-				strerror(-d->err));
+		log_from(c->log, LOG_ERR, "cannot make a client's memory file durable: %s",
+			 strerror(-d->err));
 		durable_lose(d);
 	}
 	call_waiters(&d->now, durable_lost(d) ? -EIO : 0);
@@ -220,15 +220,17 @@ void syncer_fini(struct syncer *s)
 {
 	struct durable_client *c;
 	struct durable *d;
+	bool runs;
 
 	while ((c = LIST_FIRST(&s->waiting)))
 		durable_put(take_todo(c));
 	pthread_mutex_lock(&lock);
-	if (!TAILQ_EMPTY(&s->running))
-		log_warn("not waiting for the disk of a client's memory file");
+	runs = !TAILQ_EMPTY(&s->running);
 	TAILQ_FOREACH(d, &s->running, link)
 		d->syncer = NULL;	/* keeps its reference, because the thread uses it */
 	pthread_mutex_unlock(&lock);
+	if (runs)
+		log_warn("not waiting for the disk of a client's memory file");
 	while ((d = TAILQ_FIRST(&s->done))) {
 		TAILQ_REMOVE(&s->done, d, link);
 		durable_put(d);

@@ -55,6 +55,7 @@ struct uplink_batch {
  * @private:	data of the backend
  * @port:	port of the switch
  * @name:	name of the port
+ * @log:	source of log lines
  * @text:	see uplink_text()
  * @rxe_flush:	see struct uplink_spec
  * @stats:	counters
@@ -68,6 +69,7 @@ struct uplink {
 	void *private;
 	struct switch_port *port;
 	char *name;
+	struct log_source log;
 	char *text;
 	bool rxe_flush;
 	struct uplink_stats stats;
@@ -88,6 +90,11 @@ struct loop *uplink_loop(struct uplink *u)
 const char *uplink_name(const struct uplink *u)
 {
 	return u->name;
+}
+
+struct log_source *uplink_log(struct uplink *u)
+{
+	return &u->log;
 }
 
 const char *uplink_kind(const struct uplink *u)
@@ -139,8 +146,9 @@ const struct uplink_stats *uplink_stats(struct uplink *u)
 
 void uplink_gone(struct uplink *u)
 {
-	log_warn("%s: its interface was deleted; to attach it again: ornicctl port del %s, then ornicctl port add %s",
-		 u->name, u->name, u->text);
+	log_from(&u->log, LOG_WARN,
+		 "its interface was deleted; to attach it again: ornicctl port del %s, then ornicctl port add %s",
+		 u->name, u->text);
 }
 
 /* Without the privilege to exceed the system's limits, take as much as they allow. */
@@ -406,6 +414,7 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 		goto free_uplink;
 	}
 	u->name = strdup(spec->name);
+	u->log.name = u->name;
 	u->text = strdup(spec->text ? spec->text : spec->kind);
 	if (u->name && u->text)
 		u->port = switch_port_add(host->sw, spec->name, &uplink_port_ops, u);
@@ -425,6 +434,7 @@ int uplink_open(const struct uplink_host *host, const struct uplink_spec *spec,
 del_port:
 	switch_port_del(u->port);
 free_uplink:
+	log_source_end(&u->log);
 	free(u->name);
 	free(u->text);
 	free(u);
@@ -441,6 +451,7 @@ void uplink_close(struct uplink *u)
 	batch_send(u);
 	u->backend->close(u);
 	switch_port_del(u->port);
+	log_source_end(&u->log);
 	free(u->name);
 	free(u->text);
 	free(u);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+struct log_source;
 struct uplink;
 
 /**
@@ -106,6 +107,8 @@ void uplink_close(struct uplink *u);
 const struct uplink_stats *uplink_stats(struct uplink *u);
 const char *uplink_name(const struct uplink *u);
 const char *uplink_kind(const struct uplink *u);
+/* uplink_log() - return the source of its log lines */
+struct log_source *uplink_log(struct uplink *u);
 /* uplink_text() - return the description by the user, or the kind without one */
 const char *uplink_text(const struct uplink *u);
 /*

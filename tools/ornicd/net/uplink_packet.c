@@ -252,7 +252,7 @@ static void receive(struct uplink *u)
 	if (err == EINVAL)
 		uplink_malformed(u, 0);
 	else if (err == ENETDOWN && !is_gone(u))
-		log_info("%s: its network interface is down", uplink_name(u));
+		log_from(uplink_log(u), LOG_INFO, "its network interface is down");
 }
 
 /* Wait for EPOLLOUT, too, if @busy: it is nearly always set, so packet_event() is called again. */
@@ -319,7 +319,7 @@ static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 	int err;
 
 	if (!index) {
-		log_err("%s: there is no network interface %s", uplink_name(u), spec->ifname);
+		log_from(uplink_log(u), LOG_ERR, "there is no network interface %s", spec->ifname);
 		return -ENODEV;
 	}
 	s = calloc(1, sizeof(*s));
@@ -334,8 +334,8 @@ static int packet_open(struct uplink *u, const struct uplink_spec *spec)
 		err = loop_add(uplink_loop(u), s->fd, EPOLLIN, packet_event, u);
 	if (!err)
 		return 0;
-	log_err("%s: cannot use %s: %s%s", uplink_name(u), spec->ifname, strerror(-err),
-		err == -EPERM ? "; it needs CAP_NET_RAW" : "");
+	log_from(uplink_log(u), LOG_ERR, "cannot use %s: %s%s", spec->ifname, strerror(-err),
+		 err == -EPERM ? "; it needs CAP_NET_RAW" : "");
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);

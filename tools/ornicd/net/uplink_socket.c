@@ -106,7 +106,8 @@ int uplink_socket_open(struct uplink *u, const struct uplink_socket_param *param
 free_socket:
 	free(s);
 close_fd:
-	log_err("%s: cannot wait for frames of its socket: %s", uplink_name(u), strerror(-err));
+	log_from(uplink_log(u), LOG_ERR, "cannot wait for frames of its socket: %s",
+		 strerror(-err));
 	close(param->fd);
 	if (param->file)
 		unlink(param->file);

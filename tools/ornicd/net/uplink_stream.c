@@ -65,7 +65,7 @@ static void stream_hang_up(struct uplink *u, const char *why)
 {
 	struct stream *s = uplink_private(u);
 
-	log_info("%s: peer on %s disconnected%s%s", uplink_name(u), s->addr.sun_path,
+	log_from(uplink_log(u), LOG_INFO, "peer on %s disconnected%s%s", s->addr.sun_path,
 		 why ? ": " : "", why ? why : "");
 	loop_del(uplink_loop(u), s->fd);
 	close(s->fd);
@@ -90,7 +90,7 @@ static int stream_adopt(struct uplink *u, int fd)
 	}
 	uplink_buffers(fd);
 	s->fd = fd;
-	log_info("%s: peer on %s connected", uplink_name(u), s->addr.sun_path);
+	log_from(uplink_log(u), LOG_INFO, "peer on %s connected", s->addr.sun_path);
 	return 0;
 }
 
@@ -231,14 +231,14 @@ static void stream_accept(void *arg, uint32_t events)
 {
 	struct uplink *u = arg;
 	struct stream *s = uplink_private(u);
-	int fd = unix_accept(s->wait_fd, uplink_name(u));
+	int fd = unix_accept(s->wait_fd, uplink_log(u));
 
 	(void)events;
 	if (fd < 0)
 		return;
 	if (s->fd >= 0) {
-		log_ratelimited(LOG_WARN, "%s: %s: rejected a second peer; disconnect the first",
-				uplink_name(u), s->addr.sun_path);
+		log_from(uplink_log(u), LOG_WARN,
+			 "%s: rejected a second peer; disconnect the first", s->addr.sun_path);
 		close(fd);
 		return;
 	}
@@ -277,14 +277,14 @@ static int stream_wait(struct uplink *u)
 		return s->wait_fd;
 	if (s->wait_fd < 0) {
 		err = -errno;
-		log_err("%s: cannot make a timer: %s", uplink_name(u), strerror(-err));
+		log_from(uplink_log(u), LOG_ERR, "cannot make a timer: %s", strerror(-err));
 		return err;
 	}
 	err = loop_add(uplink_loop(u), s->wait_fd, EPOLLIN,
 		       s->client ? stream_connect : stream_accept, u);
 	if (err) {
-		log_err("%s: cannot wait for %s: %s", uplink_name(u), s->addr.sun_path,
-			strerror(-err));
+		log_from(uplink_log(u), LOG_ERR, "cannot wait for %s: %s", s->addr.sun_path,
+			 strerror(-err));
 		close(s->wait_fd);
 		if (!s->client)
 			unlink(s->addr.sun_path);

@@ -98,21 +98,22 @@ static const char *attach_advice(int err)
 /*
  * Attach to the tap, or create it. Return: a descriptor, or a negative errno after an error line.
  */
-static int tap_attach(const char *name, const char *ifname)
+static int tap_attach(struct log_source *log, const char *ifname)
 {
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK), err;
 	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 
 	if (fd < 0) {
 		err = errno;
-		log_err("%s: cannot open /dev/net/tun: %s", name, strerror(err));
+		log_from(log, LOG_ERR, "cannot open /dev/net/tun: %s", strerror(err));
 		return -err;
 	}
 	strcpy(req.ifr_name, ifname);
 	if (!ioctl(fd, TUNSETIFF, &req))
 		return fd;
 	err = errno;
-	log_err("%s: cannot open tap %s: %s%s", name, ifname, strerror(err), attach_advice(err));
+	log_from(log, LOG_ERR, "cannot open tap %s: %s%s", ifname, strerror(err),
+		 attach_advice(err));
 	close(fd);
 	return -err;
 }
@@ -124,7 +125,7 @@ static int tap_attach(const char *name, const char *ifname)
  * TUNATTACHFILTER is not attached again, because IFF_NO_PI has the value of IFF_NOFILTER.
  * Return: 0, or a negative errno after an error line.
  */
-static int tap_reset(int fd, const char *name, const char *ifname)
+static int tap_reset(int fd, struct log_source *log, const char *ifname)
 {
 	const struct tun_filter all = {};
 	const int no_program = -1;
@@ -133,14 +134,14 @@ static int tap_reset(int fd, const char *name, const char *ifname)
 	if (ioctl(fd, TUNSETOFFLOAD, 0) || ioctl(fd, TUNSETTXFILTER, &all) ||
 	    ioctl(fd, TUNSETFILTEREBPF, &no_program)) {
 		err = errno;
-		log_err("%s: cannot turn off offloads and filters of tap %s: %s", name, ifname,
-			strerror(err));
+		log_from(log, LOG_ERR, "cannot turn off offloads and filters of tap %s: %s", ifname,
+			 strerror(err));
 	}
 	return -err;
 }
 
 /* Set the interface up, if it is down. Return: 0, or a negative errno after an error line. */
-static int tap_set_up(const char *name, const char *ifname)
+static int tap_set_up(struct log_source *log, const char *ifname)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct ifreq req = {};
@@ -155,37 +156,39 @@ static int tap_set_up(const char *name, const char *ifname)
 	if (fd >= 0)
 		close(fd);
 	if (err == EPERM)
-		log_err("%s: cannot set tap %s up: %s; set it up as root: ip link set %s up", name,
-			ifname, strerror(err), ifname);
+		log_from(log, LOG_ERR,
+			 "cannot set tap %s up: %s; set it up as root: ip link set %s up", ifname,
+			 strerror(err), ifname);
 	else if (err)
-		log_err("%s: cannot set tap %s up: %s", name, ifname, strerror(err));
+		log_from(log, LOG_ERR, "cannot set tap %s up: %s", ifname, strerror(err));
 	return -err;
 }
 
 static int tap_open(struct uplink *u, const struct uplink_spec *spec)
 {
+	struct log_source *log = uplink_log(u);
 	struct tap *t;
 	int err;
 
 	if (strlen(spec->ifname) >= IFNAMSIZ) {
-		log_err("%s: interface name %s is longer than %d characters", uplink_name(u),
-			spec->ifname, IFNAMSIZ - 1);
+		log_from(log, LOG_ERR, "interface name %s is longer than %d characters",
+			 spec->ifname, IFNAMSIZ - 1);
 		return -EINVAL;
 	}
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->fd = tap_attach(uplink_name(u), spec->ifname);
-	err = t->fd < 0 ? t->fd : tap_reset(t->fd, uplink_name(u), spec->ifname);
+	t->fd = tap_attach(log, spec->ifname);
+	err = t->fd < 0 ? t->fd : tap_reset(t->fd, log, spec->ifname);
 	if (!err)
-		err = tap_set_up(uplink_name(u), spec->ifname);
+		err = tap_set_up(log, spec->ifname);
 	uplink_set_private(u, t);
 	if (!err) {
 		err = loop_add(uplink_loop(u), t->fd, EPOLLIN, tap_event, u);
 		if (!err)
 			return 0;
-		log_err("%s: cannot wait for frames of tap %s: %s", uplink_name(u), spec->ifname,
-			strerror(-err));
+		log_from(log, LOG_ERR, "cannot wait for frames of tap %s: %s", spec->ifname,
+			 strerror(-err));
 	}
 	if (t->fd >= 0)
 		close(t->fd);

@@ -84,8 +84,8 @@ static int connected_socket(struct uplink *u, const struct uplink_spec *spec,
 	    !connect(fd, remote->ai_addr, remote->ai_addrlen))
 		return fd;
 	err = -errno;
-	log_err("%s: cannot use %s to %s: %s", uplink_name(u), spec->local, spec->remote,
-		strerror(-err));
+	log_from(uplink_log(u), LOG_ERR, "cannot use %s to %s: %s", spec->local, spec->remote,
+		 strerror(-err));
 	if (fd >= 0)
 		close(fd);
 	return err;

@@ -14,10 +14,11 @@
 #include <errno.h>
 #include <string.h>
 
-int vfu_payload(const struct vfu_msg *m, void *req, size_t size)
+int vfu_payload(struct vfu_endpoint *ep, const struct vfu_msg *m, void *req, size_t size)
 {
 	if (m->len < size) {
-		log_err("request %u has %zu bytes of payload, needs %zu", m->hdr.cmd, m->len, size);
+		log_from(&ep->func->log, LOG_ERR, "request %u has %zu bytes of payload, needs %zu",
+			 m->hdr.cmd, m->len, size);
 		return VFU_CLOSE(EINVAL);
 	}
 	memcpy(req, m->payload, size);
@@ -33,9 +34,8 @@ void vfu_answer(struct vfu_msg *m, const void *data, size_t size)
 static int vfu_get_info(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	struct vfu_device_info info;
-	int err = vfu_payload(m, &info, sizeof(info));
+	int err = vfu_payload(ep, m, &info, sizeof(info));
 
-	(void)ep;
 	if (err)
 		return err;
 	if (info.argsz < sizeof(info))
@@ -77,24 +77,24 @@ static const struct {
 int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	unsigned int cmd = m->hdr.cmd;
-	const char *name = ep->func->name;
+	struct log_source *log = &ep->func->log;
 	bool version = cmd == VFU_VERSION;
 	int err;
 
 	if (ep->negotiated == version) {
-		log_err("%s: client sent request %u %s the version was agreed on", name, cmd,
-			ep->negotiated ? "after" : "before");
+		log_from(log, LOG_ERR, "client sent request %u %s the version was agreed on", cmd,
+			 ep->negotiated ? "after" : "before");
 		return VFU_CLOSE(EINVAL);
 	}
 	if (cmd >= sizeof(vfu_commands) / sizeof(vfu_commands[0]) || !vfu_commands[cmd].handle) {
-		log_ratelimited(LOG_INFO, "%s: request %u is not supported", name, cmd);
+		log_from(log, LOG_INFO, "request %u is not supported", cmd);
 		return -ENOTSUP;
 	}
 	err = vfu_commands[cmd].handle(ep, m);
 	if (err <= VFU_CLOSE(0))
-		log_err("%s: %s breaks the protocol, closing the connection", name,
-			vfu_commands[cmd].name);
+		log_from(log, LOG_ERR, "%s breaks the protocol, closing the connection",
+			 vfu_commands[cmd].name);
 	else if (err)
-		log_debug("%s: %s: %s", name, vfu_commands[cmd].name, strerror(-err));
+		log_from(log, LOG_DEBUG, "%s: %s", vfu_commands[cmd].name, strerror(-err));
 	return err;
 }

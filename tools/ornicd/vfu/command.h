@@ -19,13 +19,14 @@ int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m);
 
 /**
  * vfu_payload() - copy the fixed part of a request
+ * @ep:		endpoint it is for
  * @m:		request
  * @req:	destination
  * @size:	size of the fixed part, bytes
  *
  * Return: 0, or VFU_CLOSE() if the request is shorter.
  */
-int vfu_payload(const struct vfu_msg *m, void *req, size_t size);
+int vfu_payload(struct vfu_endpoint *ep, const struct vfu_msg *m, void *req, size_t size);
 
 /**
  * vfu_answer() - append to the payload of the reply

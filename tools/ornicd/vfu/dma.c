@@ -32,10 +32,10 @@ static int add_piece(struct vfu_endpoint *ep, const struct vfu_msg *m,
 	if (err)
 		return err;
 	ep->shared_memory |= fd >= 0;
-	log_debug("%s: map %#llx+%#llx offset %#llx%s%s", ep->func->name,
-		  (unsigned long long)req->addr, (unsigned long long)req->size,
-		  (unsigned long long)req->offset, fd < 0 ? ", no descriptor" : "",
-		  prot & GPA_WRITE ? "" : ", read-only");
+	log_from(&ep->func->log, LOG_DEBUG, "map %#llx+%#llx offset %#llx%s%s",
+		 (unsigned long long)req->addr, (unsigned long long)req->size,
+		 (unsigned long long)req->offset, fd < 0 ? ", no descriptor" : "",
+		 prot & GPA_WRITE ? "" : ", read-only");
 	return 0;
 }
 
@@ -53,14 +53,14 @@ int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_dma_map req;
 	int err;
 
-	err = vfu_payload(m, &req, sizeof(req));
+	err = vfu_payload(ep, m, &req, sizeof(req));
 	if (err)
 		return err;
 	err = add_piece(ep, m, &req);
 	if (err)
-		log_ratelimited(LOG_WARN, "%s: cannot map guest memory %#llx+%#llx: %s",
-				ep->func->name, (unsigned long long)req.addr,
-				(unsigned long long)req.size, strerror(-err));
+		log_from(&ep->func->log, LOG_WARN, "cannot map guest memory %#llx+%#llx: %s",
+			 (unsigned long long)req.addr, (unsigned long long)req.size,
+			 strerror(-err));
 	return err;
 }
 
@@ -84,13 +84,13 @@ int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_dma_unmap req;
 	int err;
 
-	err = vfu_payload(m, &req, sizeof(req));
+	err = vfu_payload(ep, m, &req, sizeof(req));
 	if (err)
 		return err;
 	if (req.argsz < sizeof(req) || req.flags & ~VFU_DMA_F_UNMAP_ALL)
 		return -EINVAL;
-	log_debug("%s: unmap %#llx+%#llx%s", ep->func->name, (unsigned long long)req.addr,
-		  (unsigned long long)req.size, req.flags ? ", all" : "");
+	log_from(&ep->func->log, LOG_DEBUG, "unmap %#llx+%#llx%s", (unsigned long long)req.addr,
+		 (unsigned long long)req.size, req.flags ? ", all" : "");
 	if (req.flags & VFU_DMA_F_UNMAP_ALL)
 		err = dma_unmap_all(ep, &req);
 	else

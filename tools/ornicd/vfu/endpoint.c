@@ -21,10 +21,10 @@ int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func)
 	err = pci_init(&ep->pci, func);
 	if (err)
 		return err;
-	err = msix_init(&ep->msix, func->nvectors);
+	err = msix_init(&ep->msix, func->nvectors, &func->log);
 	if (err)
 		return err;
-	ep->gpa = gpa_new();
+	ep->gpa = gpa_new(&func->log);
 	if (!ep->gpa) {
 		msix_destroy(&ep->msix);
 		return -ENOMEM;
@@ -55,8 +55,8 @@ void vfu_irq(struct vfu_func *f, unsigned int vector)
 static void endpoint_warn_memory(struct vfu_endpoint *ep)
 {
 	if (!ep->shared_memory)
-		log_warn("%s: guest memory is not shared, DMA will fail: give the VM its RAM by -object memory-backend-memfd,share=on",
-			 ep->func->name);
+		log_from(&ep->func->log, LOG_WARN,
+			 "guest memory is not shared, DMA will fail: give the VM its RAM by -object memory-backend-memfd,share=on");
 }
 
 /* Make the function follow COMMAND.BusMaster and the power state. */

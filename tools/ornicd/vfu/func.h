@@ -10,6 +10,8 @@
 #ifndef ORNICD_VFU_FUNC_H
 #define ORNICD_VFU_FUNC_H
 
+#include "../log.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,7 +70,7 @@ struct vfu_func_ops {
  *
  * Filled in by the function before vfu_server_open(), constant afterwards:
  * @ops:	operations
- * @name:	for log lines; must stay valid
+ * @log:	source of log lines, with the name of the function
  * @vendor:	PCI ids
  * @device:
  * @subvendor:
@@ -86,7 +88,7 @@ struct vfu_func_ops {
  */
 struct vfu_func {
 	const struct vfu_func_ops *ops;
-	const char *name;
+	struct log_source log;
 	uint16_t vendor;
 	uint16_t device;
 	uint16_t subvendor;

@@ -27,7 +27,7 @@ int vfu_get_irq_info(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_irq_info info;
 	int err;
 
-	err = vfu_payload(m, &info, sizeof(info));
+	err = vfu_payload(ep, m, &info, sizeof(info));
 	if (err)
 		return err;
 	if (info.argsz < sizeof(info) || info.index >= VFU_NUM_IRQS || info.index == VFU_IRQ_ERR)
@@ -107,7 +107,7 @@ int vfu_set_irqs(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_set_irqs req;
 	int err;
 
-	err = vfu_payload(m, &req, sizeof(req));
+	err = vfu_payload(ep, m, &req, sizeof(req));
 	if (err)
 		return err;
 	err = irq_check(ep, &req);

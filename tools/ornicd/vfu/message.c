@@ -41,7 +41,7 @@ struct fd_at {
 struct vfu_conn {
 	struct loop *loop;
 	int sock;
-	const char *name;
+	struct log_source *log;
 	struct vfu_handler handler;
 	bool eof;
 	uint32_t events;		/* epoll events that are watched */
@@ -60,7 +60,7 @@ struct vfu_conn {
 
 static void conn_ready(void *arg, uint32_t events);
 
-struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
+struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, struct log_source *log,
 			      const struct vfu_handler *handler)
 {
 	struct vfu_conn *c = calloc(1, sizeof(*c));
@@ -70,7 +70,7 @@ struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
 		return NULL;
 	c->loop = loop;
 	c->sock = fd;
-	c->name = name;
+	c->log = log;
 	c->handler = *handler;
 	c->events = EPOLLIN;
 	c->rx = malloc(RX_SIZE);
@@ -170,9 +170,10 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 		}
 	}
 	if (full)
-		log_err("%s: client sent more than %u descriptors at once", c->name, VFU_MAX_FDS);
+		log_from(c->log, LOG_ERR, "client sent more than %u descriptors at once",
+			 VFU_MAX_FDS);
 	if (bad)
-		log_err("%s: client sent a socket as descriptor", c->name);
+		log_from(c->log, LOG_ERR, "client sent a socket as descriptor");
 	return full || bad ? -EPROTO : 0;
 }
 
@@ -250,13 +251,14 @@ static void conn_reply(struct vfu_conn *c, struct vfu_msg *m, int err)
 static int conn_check_header(const struct vfu_conn *c, const struct vfu_hdr *hdr)
 {
 	if (hdr->size < sizeof(*hdr) || hdr->size > VFU_MAX_MSG) {
-		log_err("%s: client sent a message of %u bytes, allowed are %zu to %zu",
-			c->name, hdr->size, sizeof(*hdr), VFU_MAX_MSG);
+		log_from(c->log, LOG_ERR,
+			 "client sent a message of %u bytes, allowed are %zu to %zu", hdr->size,
+			 sizeof(*hdr), VFU_MAX_MSG);
 		return -EMSGSIZE;
 	}
 	if ((hdr->flags & VFU_F_TYPE) != VFU_F_COMMAND && !late_is_echo(hdr)) {
-		log_err("%s: client sent a message with flags %#x that is no request",
-			c->name, hdr->flags);
+		log_from(c->log, LOG_ERR, "client sent a message with flags %#x that is no request",
+			 hdr->flags);
 		return -EPROTO;
 	}
 	return 0;
@@ -280,8 +282,8 @@ static int conn_collect_fds(struct vfu_conn *c, struct vfu_msg *m)
 	}
 	c->nfds = keep;
 	if (err)
-		log_err("%s: client sent more than %u descriptors with a message",
-			c->name, VFU_MAX_FDS);
+		log_from(c->log, LOG_ERR, "client sent more than %u descriptors with a message",
+			 VFU_MAX_FDS);
 	return err;
 }
 

@@ -53,18 +53,19 @@ struct vfu_handler {
 	void *arg;
 };
 
+struct log_source;
 struct vfu_conn;
 
 /**
  * vfu_conn_new() - take over a connected socket
  * @loop:	event loop
  * @fd:		stream socket; belongs to the connection on success, to the caller on failure
- * @name:	for log lines; must stay valid
+ * @log:	source of log lines
  * @handler:	receiver of the messages, copied
  *
  * Return: the connection, or NULL with errno set.
  */
-struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, const char *name,
+struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, struct log_source *log,
 			      const struct vfu_handler *handler);
 
 /**

@@ -18,13 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
-int msix_init(struct msix *m, unsigned int n)
+int msix_init(struct msix *m, unsigned int n, struct log_source *log)
 {
 	memset(m, 0, sizeof(*m));
 	m->vector = calloc(n ? n : 1, sizeof(*m->vector));
 	if (!m->vector)
 		return -ENOMEM;
 	m->n = n;
+	m->log = log;
 	for (unsigned int i = 0; i < n; i++)
 		m->vector[i].fd = -1;
 	return 0;
@@ -36,14 +37,14 @@ void msix_destroy(struct msix *m)
 	free(m->vector);
 }
 
-static void msix_deliver(struct msix_vector *v)
+static void msix_deliver(struct msix *m, struct msix_vector *v)
 {
 	const uint64_t one = 1;
 
 	v->pending = false;
 	/* EAGAIN: the counter is full, so the client has not read the last writes yet. */
 	if (write(v->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		log_ratelimited(LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
+		log_from(m->log, LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
 }
 
 void msix_fire(struct msix *m, unsigned int vector)
@@ -54,7 +55,7 @@ void msix_fire(struct msix *m, unsigned int vector)
 		return;
 	v = &m->vector[vector];
 	if (m->enabled && v->fd >= 0)
-		msix_deliver(v);
+		msix_deliver(m, v);
 	else
 		v->pending = true;
 }
@@ -64,7 +65,7 @@ void msix_enable(struct msix *m, bool on)
 	m->enabled = on;
 	for (unsigned int i = 0; on && i < m->n; i++)
 		if (m->vector[i].pending && m->vector[i].fd >= 0)
-			msix_deliver(&m->vector[i]);
+			msix_deliver(m, &m->vector[i]);
 }
 
 /* Return true if @fd is an eventfd. Another file could block the daemon in write(). */
@@ -92,7 +93,7 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 		close(v->fd);
 	v->fd = fd;
 	if (v->pending && m->enabled)
-		msix_deliver(v);
+		msix_deliver(m, v);
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct log_source;
+
 /**
  * struct msix_vector - one vector
  * @fd:		eventfd, -1 if none is assigned
@@ -20,11 +22,13 @@ struct msix_vector {
 
 /**
  * struct msix - the vectors of a function
+ * @log:	source of log lines
  * @n:		number of vectors
  * @enabled:	the function may interrupt: bus master, D0
  * @vector:	@n of them
  */
 struct msix {
+	struct log_source *log;
 	unsigned int n;
 	bool enabled;
 	struct msix_vector *vector;
@@ -34,10 +38,11 @@ struct msix {
  * msix_init() - prepare vectors, none of them assigned
  * @m:	vectors
  * @n:	number of vectors
+ * @log: source of log lines
  *
  * Return: 0 or -ENOMEM.
  */
-int msix_init(struct msix *m, unsigned int n);
+int msix_init(struct msix *m, unsigned int n, struct log_source *log);
 
 /**
  * msix_destroy() - close the eventfds and free the vectors

@@ -152,19 +152,21 @@ static bool pci_bar_ok(const struct vfu_bar *bar, unsigned int i)
 	return bar[i].size <= 1u << 31;
 }
 
-int pci_init(struct pci_cfg *c, const struct vfu_func *f)
+int pci_init(struct pci_cfg *c, struct vfu_func *f)
 {
 	struct vfu_bar bar[VFU_NUM_BARS];
 
 	memset(c, 0, sizeof(*c));
 	memcpy(bar, f->bar, sizeof(bar));
 	if (f->nvectors > MSIX_MAX) {
-		log_err("%s: %u MSI-X vectors, PCI allows %u", f->name, f->nvectors, MSIX_MAX);
+		log_from(&f->log, LOG_ERR, "%u MSI-X vectors, PCI allows %u", f->nvectors,
+			 MSIX_MAX);
 		return -EINVAL;
 	}
 	if (f->nvectors) {
 		if (bar[VFU_MSIX_BAR].size || bar[VFU_MSIX_BAR + 1].size) {
-			log_err("%s: BAR%u is reserved for the MSI-X table", f->name, VFU_MSIX_BAR);
+			log_from(&f->log, LOG_ERR, "BAR%u is reserved for the MSI-X table",
+				 VFU_MSIX_BAR);
 			return -EINVAL;
 		}
 		bar[VFU_MSIX_BAR].size = 2 * pci_msix_half(f->nvectors);
@@ -178,8 +180,8 @@ int pci_init(struct pci_cfg *c, const struct vfu_func *f)
 		if (!bar[i].size)
 			continue;
 		if (!pci_bar_ok(bar, i)) {
-			log_err("%s: BAR%u: size %#llx or position not possible", f->name, i,
-				(unsigned long long)bar[i].size);
+			log_from(&f->log, LOG_ERR, "BAR%u: size %#llx or position not possible", i,
+				 (unsigned long long)bar[i].size);
 			return -EINVAL;
 		}
 		pci_bar(c, i, &bar[i]);

@@ -41,7 +41,7 @@ struct pci_cfg {
  *
  * Return: 0, or -EINVAL after a log line if the function's BARs or vectors are not possible in PCI.
  */
-int pci_init(struct pci_cfg *c, const struct vfu_func *f);
+int pci_init(struct pci_cfg *c, struct vfu_func *f);
 
 /**
  * pci_reset() - restore the state after power-on

@@ -38,7 +38,7 @@ int vfu_get_region_info(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_region_info info;
 	int err;
 
-	err = vfu_payload(m, &info, sizeof(info));
+	err = vfu_payload(ep, m, &info, sizeof(info));
 	if (err)
 		return err;
 	if (info.argsz < sizeof(info) || info.index >= VFU_NUM_REGIONS)
@@ -114,7 +114,7 @@ int vfu_region_read(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_region_access a;
 	int err;
 
-	err = vfu_payload(m, &a, sizeof(a));
+	err = vfu_payload(ep, m, &a, sizeof(a));
 	if (err)
 		return err;
 	err = region_check(ep, &a);
@@ -138,9 +138,9 @@ static int region_write(struct vfu_endpoint *ep, const struct vfu_region_access 
 
 	if (err) {
 		/* A posted write has no reply, so the log has to report the error. */
-		log_ratelimited(LOG_WARN, "%s: write of %u bytes at %#llx of region %u is outside",
-				ep->func->name, a->count, (unsigned long long)a->offset,
-				a->region);
+		log_from(&ep->func->log, LOG_WARN,
+			 "write of %u bytes at %#llx of region %u is outside", a->count,
+			 (unsigned long long)a->offset, a->region);
 		return err;
 	}
 	if (a->region == VFU_REGION_CONFIG)
@@ -162,7 +162,7 @@ int vfu_region_write(struct vfu_endpoint *ep, struct vfu_msg *m)
 	struct vfu_region_access a;
 	int err;
 
-	err = vfu_payload(m, &a, sizeof(a));
+	err = vfu_payload(ep, m, &a, sizeof(a));
 	if (err)
 		return err;
 	if (m->len - sizeof(a) != a.count)
@@ -188,7 +188,7 @@ int vfu_region_write_multi(struct vfu_endpoint *ep, struct vfu_msg *m)
 	int err, ret = 0;
 	uint64_t n;
 
-	err = vfu_payload(m, &n, sizeof(n));
+	err = vfu_payload(ep, m, &n, sizeof(n));
 	if (err)
 		return err;
 	if ((m->len - sizeof(n)) % sizeof(w) || n != (m->len - sizeof(n)) / sizeof(w))

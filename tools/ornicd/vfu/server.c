@@ -44,7 +44,7 @@ static void server_closed(void *arg)
 
 	s->conn = NULL;
 	endpoint_detach(&s->ep);
-	log_info("%s: client disconnected", s->ep.func->name);
+	log_from(&s->ep.func->log, LOG_INFO, "client disconnected");
 }
 
 static pid_t server_peer_pid(int fd)
@@ -59,11 +59,11 @@ static void server_accept(void *arg, uint32_t events)
 {
 	struct vfu_server *s = arg;
 	const struct vfu_handler handler = { server_request, server_closed, s };
-	const char *name = s->ep.func->name;
+	struct log_source *log = &s->ep.func->log;
 	int fd;
 
 	(void)events;
-	fd = unix_accept(s->sock, name);
+	fd = unix_accept(s->sock, log);
 	if (fd < 0)
 		return;
 	/* a client that has left may have sent more than was read yet */
@@ -72,19 +72,19 @@ static void server_accept(void *arg, uint32_t events)
 		server_closed(s);
 	}
 	if (s->conn) {
-		log_ratelimited(LOG_WARN, "%s: %s: another client is connected, rejected pid %d",
-				name, s->addr.sun_path, server_peer_pid(fd));
+		log_from(log, LOG_WARN, "%s: another client is connected, rejected pid %d",
+			 s->addr.sun_path, server_peer_pid(fd));
 		unix_hang_up(fd);
 		return;
 	}
-	s->conn = vfu_conn_new(s->loop, fd, name, &handler);
+	s->conn = vfu_conn_new(s->loop, fd, log, &handler);
 	if (!s->conn) {
-		log_err("%s: cannot serve a client: %s", name, strerror(errno));
+		log_from(log, LOG_ERR, "cannot serve a client: %s", strerror(errno));
 		unix_hang_up(fd);
 		return;
 	}
 	s->ep.gpa->pool.pid = server_peer_pid(fd);
-	log_info("%s: client connected, process %d", name, s->ep.gpa->pool.pid);
+	log_from(log, LOG_INFO, "client connected, process %d", s->ep.gpa->pool.pid);
 }
 
 static int server_listen(struct vfu_server *s, const char *path)
@@ -98,8 +98,8 @@ static int server_listen(struct vfu_server *s, const char *path)
 		return s->sock;
 	err = loop_add(s->loop, s->sock, EPOLLIN, server_accept, s);
 	if (err) {
-		log_err("%s: cannot wait for a client on %s: %s", s->ep.func->name, path,
-			strerror(-err));
+		log_from(&s->ep.func->log, LOG_ERR, "cannot wait for a client on %s: %s", path,
+			 strerror(-err));
 		close(s->sock);
 		unlink(path);
 	}
@@ -113,7 +113,7 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 	int err;
 
 	if (!s) {
-		log_err("%s: out of memory", func->name);
+		log_from(&func->log, LOG_ERR, "out of memory");
 		return -ENOMEM;
 	}
 	s->loop = loop;
@@ -121,7 +121,7 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		s->access = *access;
 	err = endpoint_init(&s->ep, func);
 	if (err) {
-		log_err("%s: cannot make its PCI function: %s", func->name, strerror(-err));
+		log_from(&func->log, LOG_ERR, "cannot make its PCI function: %s", strerror(-err));
 		goto free_server;
 	}
 	err = server_listen(s, path);

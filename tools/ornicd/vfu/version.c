@@ -30,7 +30,7 @@ struct version_caps {
 	bool write_multiple;
 };
 
-static int version_read_caps(json_t *root, struct version_caps *caps)
+static int version_read_caps(struct log_source *log, json_t *root, struct version_caps *caps)
 {
 	json_t *all = json_object_get(root, "capabilities");
 	json_t *xfer = json_object_get(all, "max_data_xfer_size");
@@ -39,7 +39,7 @@ static int version_read_caps(json_t *root, struct version_caps *caps)
 	if (!json_is_object(root) || (all && !json_is_object(all)) ||
 	    (xfer && (!json_is_integer(xfer) || json_integer_value(xfer) < 1)) ||
 	    (multi && !json_is_boolean(multi))) {
-		log_err("client's capabilities have a member of the wrong kind");
+		log_from(log, LOG_ERR, "client's capabilities have a member of the wrong kind");
 		return -EINVAL;
 	}
 	if (xfer && json_integer_value(xfer) < VFU_MAX_XFER)
@@ -48,7 +48,8 @@ static int version_read_caps(json_t *root, struct version_caps *caps)
 	return 0;
 }
 
-static int version_parse(const char *text, size_t len, struct version_caps *caps)
+static int version_parse(struct log_source *log, const char *text, size_t len,
+			 struct version_caps *caps)
 {
 	json_error_t error;
 	json_t *root;
@@ -57,8 +58,9 @@ static int version_parse(const char *text, size_t len, struct version_caps *caps
 	if (!len)
 		return 0;
 	if (len > JSON_MAX || text[len - 1]) {
-		log_err("client's capabilities are longer than %u bytes or not ended by NUL",
-			JSON_MAX);
+		log_from(log, LOG_ERR,
+			 "client's capabilities are longer than %u bytes or not ended by NUL",
+			 JSON_MAX);
 		return -EINVAL;
 	}
 	root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
@@ -67,10 +69,10 @@ static int version_parse(const char *text, size_t len, struct version_caps *caps
 		return -ENOMEM;
 	}
 	if (!root) {
-		log_err("client's capabilities are no JSON: %s", error.text);
+		log_from(log, LOG_ERR, "client's capabilities are no JSON: %s", error.text);
 		return -EINVAL;
 	}
-	err = version_read_caps(root, caps);
+	err = version_read_caps(log, root, caps);
 	json_decref(root);
 	return err;
 }
@@ -106,26 +108,27 @@ static char *version_own_caps(const struct version_caps *caps)
 int vfu_version(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	struct version_caps caps = { .max_xfer = VFU_MAX_XFER };
+	struct log_source *log = &ep->func->log;
 	struct vfu_version version;
 	char *text;
 	int err;
 
-	err = vfu_payload(m, &version, sizeof(version));
+	err = vfu_payload(ep, m, &version, sizeof(version));
 	if (err)
 		return err;
 	if (version.major != VFU_MAJOR) {
-		log_err("%s: client wants vfio-user %u.%u, this server speaks %u.%u",
-			ep->func->name, version.major, version.minor, VFU_MAJOR, VFU_MINOR);
+		log_from(log, LOG_ERR, "client wants vfio-user %u.%u, this server speaks %u.%u",
+			 version.major, version.minor, VFU_MAJOR, VFU_MINOR);
 		return VFU_CLOSE(ENOTSUP);
 	}
 	json_memory_begin();
-	err = version_parse((const char *)m->payload + sizeof(version), m->len - sizeof(version),
-			    &caps);
+	err = version_parse(log, (const char *)m->payload + sizeof(version),
+			    m->len - sizeof(version), &caps);
 	text = err ? NULL : version_own_caps(&caps);
 	if (!err && (!text || json_memory_short()))
 		err = -ENOMEM;
 	if (err == -ENOMEM)
-		log_err("%s: no memory for a client's version", ep->func->name);
+		log_from(log, LOG_ERR, "no memory for a client's version");
 	if (err) {
 		json_memory_free(text);
 		return VFU_CLOSE(-err);

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The log of a running daemon: no source floods it."""
+import contextlib
+import os
+import re
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import control  # noqa: E402  pylint: disable=wrong-import-position
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+from program import BUILD  # noqa: E402  pylint: disable=wrong-import-position
+
+FAST = os.path.join(BUILD, "ornicd")        # without sanitizers
+VERSION = struct.pack("=HHIIIHH", 1, 1, 20, 0, 0, 0, 1)     # vfio-user 0.1, without capabilities
+BAD_HEADER = struct.pack("=HHIII", 1, 1, 3, 0, 0)           # a message shorter than its header
+BURST = 12          # LOG_BURST of log.h
+CHILDREN = 8        # LOG_PARENT
+
+
+class Daemon(control.Daemon):
+    """A daemon whose standard error, program and environment the test chooses."""
+
+    def __init__(self, case, *options, stderr=None, program=control.ORNICD, env=None, **more):
+        self.stderr = stderr
+        self.program = program
+        self.env = {**os.environ, **(env or {})}
+        super().__init__(case, *options, **more)
+
+    def start(self):
+        ready, tell = os.pipe()
+        self.argv[0] = self.program
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*self.argv, "--ready-fd", str(tell)], pass_fds=[tell], env=self.env,
+                                            stderr=log if self.stderr is None else self.stderr)
+        os.close(tell)
+        with os.fdopen(ready, "rb") as f:
+            self.case.assertTrue(select.select([f], [], [], control.PATIENCE)[0], "the daemon hangs at its start")
+            self.case.assertEqual(f.read(1), b"\n", self.said())
+
+
+def connect(path):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(control.PATIENCE)
+    sock.connect(path)
+    return sock
+
+
+def visit(path, message=b""):
+    """Connect, send a message, and wait until the daemon has closed the connection, which it does after a bad message."""
+    with connect(path) as sock:
+        with contextlib.suppress(BrokenPipeError):     # closed at once, because another client is connected
+            sock.sendall(message)
+        if message == VERSION:
+            sock.recv(4096)
+            sock.shutdown(socket.SHUT_WR)
+        while sock.recv(4096):
+            pass
+
+
+def full_sum(lines, source):
+    """Return the number of suppressed lines of a source that the log reports."""
+    reports = (re.fullmatch(r"ornicd: (?:\w+: )?%s: (\d+) lines suppressed" % re.escape(source), line) for line in lines)
+    return sum(int(m.group(1)) for m in reports if m)
+
+
+class Floods(unittest.TestCase):
+    """What a guest, a client, a peer or an operator does repeatedly costs few lines, and suppresses no line of others."""
+
+    def few(self, daemon, action, number, source, per_action, burst=BURST):
+        """
+        Do something many times, and check that the log has few lines of a source, and that it counts the others: there are
+        per_action of them each time.
+        """
+        skip = len(daemon.said())
+        began = time.monotonic()
+        for _ in range(number):
+            action()
+        allowed = burst + 3 * (time.monotonic() - began + 3)
+        deadline = time.monotonic() + 10
+        while True:
+            lines = daemon.said()[skip:].splitlines()
+            count = full_sum(lines, source)
+            own = [line for line in lines if "lines suppressed" not in line]
+            if len(own) + count >= per_action * number or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        self.assertLess(len(lines), allowed, lines[-10:])
+        self.assertGreaterEqual(len(own) + count, per_action * number, lines[-10:])
+        self.assertGreater(count, 0)
+        return lines
+
+    def test_bad_headers(self):
+        """100,000 connections with a bad header. The other device has its line."""
+        daemon = Daemon(self, program=FAST)
+
+        def attack():
+            visit(daemon.path("a.sock"), BAD_HEADER)
+            if daemon.process.poll() is not None:
+                self.fail(daemon.said())
+
+        lines = self.few(daemon, attack, 100000, "a", 3)
+        self.assertIn("ornicd: error: a: client sent a message of 3 bytes, allowed are 16 to 1048608", lines)
+        visit(daemon.path("b.sock"), BAD_HEADER)
+        deadline = time.monotonic() + control.PATIENCE
+        while "ornicd: b: client disconnected\n" not in daemon.said():
+            self.assertLess(time.monotonic(), deadline, daemon.said())
+            time.sleep(0.01)
+        self.assertIn("ornicd: error: b: client sent a message of 3 bytes", daemon.said())
+
+    def test_clients(self):
+        daemon = Daemon(self)
+        self.few(daemon, lambda: visit(daemon.path("a.sock"), VERSION), 300, "a", 2)
+        with connect(daemon.path("b.sock")):
+            self.few(daemon, lambda: visit(daemon.path("b.sock")), 300, "b", 1)
+
+    def test_peers(self):
+        daemon = Daemon(self)
+        client = daemon.client()
+        client.call("port.add", spec="stream,path=%s,name=lan" % daemon.path("lan"))
+        client.call("port.add", spec="stream,path=%s,name=wan" % daemon.path("wan"))
+
+        def peer():
+            sock = connect(daemon.path("lan"))
+            sock.sendall(bytes(4))          # an illegal length
+            self.assertEqual(sock.recv(1), b"")
+            sock.close()
+
+        self.few(daemon, peer, 300, "lan", 2)
+        with connect(daemon.path("wan")):
+            self.few(daemon, lambda: visit(daemon.path("wan")), 300, "wan", 1)
+
+    def test_commands(self):
+        """The lines that one client of the control socket causes; it gets each error as the answer."""
+        daemon = Daemon(self)
+        client, serial = daemon.client(), iter(range(10**6))
+
+        def wrong():
+            with self.assertRaisesRegex(control.Refused, "there is no port x"):
+                client.call("port.del", name="x")
+
+        def port():
+            client.call("port.add", spec="dgram,local=%s,remote=%s,name=p" % (daemon.path("l"), daemon.path("r")))
+            client.call("port.del", name="p")
+
+        def capture():
+            path = daemon.path("capture%d" % next(serial))
+            client.call("capture.stop", id=client.call("capture.start", spec=path)["id"])
+            while client.call("capture.list"):
+                pass
+
+        self.few(daemon, wrong, 300, "control", 1)
+        # another client is not affected
+        with self.assertRaises(control.Refused):
+            daemon.client().call("port.del", name="other")
+        self.assertIn("ornicd: error: there is no port other\n", daemon.said())
+        time.sleep(1)
+        self.few(daemon, port, 200, "control", 2)
+        time.sleep(1)
+        self.few(daemon, capture, 100, "control", 1, burst=BURST + CHILDREN * BURST)      # and the ends of the captures
+
+    def test_many_operators(self):
+        """Clients that come for one command each."""
+        daemon = Daemon(self)
+
+        def wrong():
+            client = control.Client(daemon.control)
+            for _ in range(3):
+                with self.assertRaises(control.Refused):
+                    client.call("port.del", name="x")
+            client.close()
+
+        skip = len(daemon.said())
+        for _ in range(300):
+            wrong()
+        lines = daemon.said()[skip:].splitlines()
+        self.assertLess(len(lines), CHILDREN * BURST + 60)
+
+    def test_time_of_report(self):
+        """The number of suppressed lines comes within a second or two, although nothing happens meanwhile."""
+        daemon = Daemon(self)
+        for _ in range(30):
+            visit(daemon.path("a.sock"), BAD_HEADER)
+        time.sleep(2)
+        self.assertGreater(full_sum(daemon.said().splitlines(), "a"), 0)
+
+    def test_report_at_the_end(self):
+        """The end of a source reports what it did not."""
+        daemon = Daemon(self)
+        client = daemon.client()
+        client.call("port.add", spec="stream,path=%s,name=lan" % daemon.path("lan"))
+        for _ in range(30):
+            visit(daemon.path("lan"), bytes(4))
+            visit(daemon.path("a.sock"), BAD_HEADER)
+        client.call("port.del", name="lan")
+        self.assertGreater(full_sum(daemon.said().splitlines(), "lan"), 0)
+        daemon.stop()
+        self.assertGreater(full_sum(daemon.said().splitlines(), "a"), 0)
+
+
+if __name__ == "__main__":
+    tap.main()
