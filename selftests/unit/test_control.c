@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* control/: good requests, hostile ones, and clients that are slow, many, or leave early. */
+#define _GNU_SOURCE 1	/* F_SETPIPE_SZ */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,6 +32,7 @@
 #include "json_memory.h"
 #include "lib/numbers.h"
 #include "log.h"
+#include "log_writer.h"
 #include "unix_socket.h"
 
 #define PLACES	32
@@ -821,6 +825,7 @@ static void test_stuck(void **state)
 
 	TAILQ_INIT(&owner.all);
 	TAILQ_INIT(&owner.ready);
+	TAILQ_INIT(&owner.held);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
 	assert_int_equal(client_new(&owner, f->d.loop, sv[0]), 0);
 	c = TAILQ_FIRST(&owner.all);
@@ -951,6 +956,152 @@ static void test_documented(void **state)
 	NUMBERS_CHECK(numbers);
 }
 
+/* ---- answers that wait for the log -------------------------------------------- */
+
+/* The log goes into @ends, a pipe that is full except for @room bytes. */
+static void log_to_pipe(int ends[2], int *kept, size_t room)
+{
+	char fill[4096] = { 0 };
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, sizeof(fill)), sizeof(fill));
+	assert_int_equal(write(ends[1], fill, sizeof(fill) - room), sizeof(fill) - room);
+	fflush(stderr);
+	*kept = dup(STDERR_FILENO);
+	dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(log_writer_start(), 0);
+}
+
+static void log_to_stderr(const int ends[2], int kept)
+{
+	log_writer_stop();
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(ends[1]);
+}
+
+/* Send a request that fails with an error line. */
+static void say_wrong(struct fixture *f, int fd)
+{
+	say(f, fd, "{" V "\"id\":1,\"method\":\"port.del\",\"params\":{\"name\":\"x\"}}\n");
+}
+
+static bool is_answered(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK) == 1;
+}
+
+/* Return true if the pipe has the line of say_wrong() at its end; empty it. */
+static bool in_log(int fd)
+{
+	static const char line[] = "ornicd: error: there is no port x\n";
+	const ssize_t len = sizeof(line) - 1;
+	char text[8192];
+	ssize_t n = read(fd, text, sizeof(text));
+
+	return n >= len && !memcmp(text + n - len, line, len);
+}
+
+/* A client that has the answer finds the line in the log. */
+static void test_after_log(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2], kept, fd = dial(f);
+
+	log_to_pipe(ends, &kept, 4096);
+	for (int i = 0; i < 12; i++) {
+		say_wrong(f, fd);
+		assert_non_null(strstr(hear(f, fd), "there is no port x"));
+		assert_true(in_log(ends[0]));
+	}
+	assert_int_equal(control_wait(f->d.control), -1);
+	log_to_stderr(ends, kept);
+	close(ends[0]);
+	close(fd);
+}
+
+/* The answer waits while nobody reads the log, but not the loop, and no other client. */
+static void test_held(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2], kept, fd = dial(f), other = dial(f);
+	char text[8192];
+
+	log_to_pipe(ends, &kept, 0);
+	say_wrong(f, fd);
+	say_id(f, fd, 2);			/* it is executed after the answer */
+	turns(f, 10);
+	assert_false(is_answered(fd));
+	assert_true(control_wait(f->d.control) > 0);
+	assert_true(control_wait(f->d.control) < 1000000);
+	say_id(f, other, 7);
+	turns(f, 10);
+	assert_int_equal(read(ends[0], text, sizeof(text)), 4096);
+	hear_id(f, other, 7);
+	assert_non_null(strstr(hear(f, fd), "there is no port x"));
+	hear_id(f, fd, 2);
+	assert_true(in_log(ends[0]));
+	assert_int_equal(control_wait(f->d.control), -1);
+	log_to_stderr(ends, kept);
+	close(ends[0]);
+	close(other);
+	close(fd);
+}
+
+/* It waits once for a reader that does not come; then the daemon knows it. */
+static void test_held_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2], kept, fd = dial(f);
+
+	log_to_pipe(ends, &kept, 0);
+	say_wrong(f, fd);
+	turns(f, 10);
+	assert_false(is_answered(fd));
+	later = 2;
+	turns(f, 10);
+	assert_non_null(strstr(hear(f, fd), "there is no port x"));
+	while (!log_writer_settled())		/* if the thread has begun only now */
+		usleep(1000);
+	for (int i = 0; i < 10; i++) {
+		say_wrong(f, fd);
+		turns(f, 3);
+		assert_true(is_answered(fd));
+		assert_non_null(strstr(hear(f, fd), "there is no port x"));
+	}
+	later = 0;
+	close(ends[0]);
+	signal(SIGPIPE, SIG_IGN);
+	log_to_stderr(ends, kept);
+	close(fd);
+}
+
+/* The end of the daemon sends answers that wait; a client may leave before. */
+static void test_held_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2], kept, fd = dial(f), gone = dial(f);
+	char text[200] = "";
+
+	log_to_pipe(ends, &kept, 0);
+	say_wrong(f, gone);
+	say_wrong(f, fd);
+	turns(f, 10);
+	close(gone);
+	turns(f, 10);
+	assert_false(is_answered(fd));
+	control_close(f->d.control);
+	f->d.control = NULL;
+	assert_true(recv(fd, text, sizeof(text), 0) > 0);
+	assert_non_null(strstr(text, "there is no port x"));
+	close(ends[0]);
+	signal(SIGPIPE, SIG_IGN);
+	log_to_stderr(ends, kept);
+	close(fd);
+}
+
 #define WITH(t)	cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
@@ -980,6 +1131,10 @@ int main(void)
 		WITH(test_stuck),
 		WITH(test_socket),
 		WITH(test_never_open),
+		WITH(test_after_log),
+		WITH(test_held),
+		WITH(test_held_for_nobody),
+		WITH(test_held_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 #include "lib/numbers.h"
 #include "log.h"
+#include "log_writer.h"
 
 #define LINE	512
 
@@ -325,6 +326,8 @@ static void test_documented(void **state)
 		NUMBER(burst[LOG_ERR], 12), NUMBER(LOG_INTERVAL_NS, 1000000000),
 		NUMBER(LOG_DEBUG_BURST, 1000), NUMBER(LOG_DEBUG_INTERVAL_NS, 1000000),
 		NUMBER(LOG_PARENT, 8), NUMBER(LOG_REPORT_NS, 1000000000),
+		NUMBER(LOG_WRITER_BYTES, 64 << 10), NUMBER(LOG_WRITER_PATIENCE_NS, 1000000000),
+		NUMBER(LOG_WRITER_RETRY_NS, 1000000000),
 	};
 
 	(void)state;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The log of a running daemon: no source floods it."""
+"""The log of a running daemon: nothing waits for its reader, and no source floods it."""
 import contextlib
+import fcntl
 import os
 import re
 import select
@@ -9,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -17,6 +19,7 @@ import control  # noqa: E402  pylint: disable=wrong-import-position
 import tap  # noqa: E402  pylint: disable=wrong-import-position
 from program import BUILD  # noqa: E402  pylint: disable=wrong-import-position
 
+GUEST = os.path.join(BUILD, "selftests", "roce_guest")
 FAST = os.path.join(BUILD, "ornicd")        # without sanitizers
 VERSION = struct.pack("=HHIIIHH", 1, 1, 20, 0, 0, 0, 1)     # vfio-user 0.1, without capabilities
 BAD_HEADER = struct.pack("=HHIII", 1, 1, 3, 0, 0)           # a message shorter than its header
@@ -68,6 +71,154 @@ def full_sum(lines, source):
     """Return the number of suppressed lines of a source that the log reports."""
     reports = (re.fullmatch(r"ornicd: (?:\w+: )?%s: (\d+) lines suppressed" % re.escape(source), line) for line in lines)
     return sum(int(m.group(1)) for m in reports if m)
+
+
+class Reader:
+    """A pipe of one page for standard error. start() begins to read it; lines() waits for its end."""
+
+    def __init__(self, case):
+        reader, self.end = os.pipe()
+        fcntl.fcntl(self.end, fcntl.F_SETPIPE_SZ, 4096)
+        self.file = os.fdopen(reader, "rb")
+        self.case = case
+        self.data = b""
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        case.addCleanup(self.close)
+
+    def close(self):
+        self.give()
+        if not self.thread.ident:
+            self.file.close()
+
+    def give(self):
+        """Close our writing end: the daemon has inherited it."""
+        if self.end >= 0:
+            os.close(self.end)
+        self.end = -1
+
+    def run(self):
+        with self.file:
+            self.data = self.file.read()
+
+    def start(self):
+        self.thread.start()
+
+    def lines(self):
+        self.thread.join(control.PATIENCE)
+        self.case.assertFalse(self.thread.is_alive(), "the pipe does not end")
+        return self.data.decode().splitlines()
+
+
+class Unread(unittest.TestCase):
+    """A log that nobody reads, or that cannot be written."""
+
+    def daemon(self, *options, **more):
+        """Return a daemon that logs into a pipe, and the pipe's reader, which does not read yet."""
+        reader = Reader(self)
+        daemon = Daemon(self, *options, stderr=reader.end, **more)
+        reader.give()
+        return daemon, reader
+
+    def guests(self, daemon):
+        """Return a function that lets two guests, of devices a and b, exchange data."""
+        guest = subprocess.Popen([GUEST, daemon.path("a.sock"), daemon.path("b.sock")], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+        def end():
+            guest.stdin.close()
+            self.assertEqual(guest.wait(control.PATIENCE), 0)
+            guest.stdout.close()
+
+        self.addCleanup(end)
+        guest.stdout.readline()
+
+        def exchange():
+            guest.stdin.write("innocent\n")
+            guest.stdin.flush()
+            self.assertTrue(select.select([guest.stdout], [], [], control.PATIENCE)[0], "the data path hangs")
+            self.assertEqual(guest.stdout.readline(), "innocent ok\n")
+        return exchange
+
+    def test_pipe(self):
+        """It stops neither the data path, nor clients, nor commands. A reader that comes later learns what is missing."""
+        daemon, reader = self.daemon("--log-level", "debug", devices="abcdef")
+        exchange, client = self.guests(daemon), daemon.client()
+        for turn in range(800):
+            for name in "cdef":
+                visit(daemon.path(name + ".sock"), VERSION)
+            if turn % 50 == 0:
+                exchange()
+                with self.assertRaises(control.Refused):
+                    client.call("port.del", name="nothing")
+        reader.start()
+        time.sleep(1.5)             # the sources may write again
+        visit(daemon.path("c.sock"), BAD_HEADER)
+        exchange()
+        client.call("version")
+        daemon.stop()
+        lines = reader.lines()
+        lost = [n for n, line in enumerate(lines) if re.fullmatch(r"ornicd: warning: \d+ lines lost, because nobody read the log", line)]
+        self.assertEqual(len(lost), 1, lines[-20:])
+        self.assertGreater(lost[0], 500)
+        self.assertIn("ornicd: error: c: client sent a message of 3 bytes, allowed are 16 to 1048608", lines[lost[0]:])
+        self.assertIn("ornicd: stopping", lines[lost[0]:])
+        self.assertEqual([line for line in lines if not line.startswith("ornicd: ")], [])
+
+    def test_commands_do_not_wait(self):
+        """Of the commands with lines of the log, one may wait for a reader of the log that does not come; the others do not."""
+        daemon, reader = self.daemon()
+        slow = 0
+        for number in range(200):
+            client = daemon.client()            # each client may write lines
+            began = time.monotonic()
+            with self.assertRaises(control.Refused):
+                client.call("port.del", name="nothing%d" % number)
+            slow += time.monotonic() - began > 0.9
+            client.close()
+        self.assertLessEqual(slow, 2)
+        reader.start()
+        daemon.stop()
+        lines = reader.lines()
+        self.assertIn("ornicd: error: there is no port nothing0", lines)
+        self.assertIn("ornicd: stopping", lines)
+
+    def test_end(self):
+        """The daemon ends although nobody reads its log, with its exit status."""
+        daemon, _ = self.daemon("--log-level", "debug")
+        for _ in range(200):
+            visit(daemon.path("a.sock"), VERSION)
+        began = time.monotonic()
+        daemon.stop()
+        self.assertLess(time.monotonic() - began, 20)
+        reader = Reader(self)
+        with contextlib.suppress(BlockingIOError):
+            os.set_blocking(reader.end, False)
+            while True:
+                os.write(reader.end, b"x" * 4096)
+        os.set_blocking(reader.end, True)
+        done = subprocess.run([control.ORNICD, "--nonsense"], stderr=reader.end, timeout=control.PATIENCE)
+        self.assertEqual(done.returncode, 2)
+
+    def test_reader_dies(self):
+        daemon, reader = self.daemon()
+        reader.file.close()
+        exchange = self.guests(daemon)
+        exchange()
+        for number in range(20):
+            with self.assertRaises(control.Refused):
+                daemon.client().call("port.del", name="nothing%d" % number)
+        exchange()
+        daemon.stop()
+
+    def test_disk_full(self):
+        with open("/dev/full", "wb", 0) as full:
+            daemon = Daemon(self, stderr=full)
+        exchange = self.guests(daemon)
+        for number in range(20):
+            with self.assertRaises(control.Refused):
+                daemon.client().call("port.del", name="nothing%d" % number)
+        exchange()
+        daemon.stop()
 
 
 class Floods(unittest.TestCase):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One thread does everything except writing to disks (mem/syncer.h) and to captures
- * (capture/writer.h). The loop waits for messages of VMMs, for frames and for requests of the
- * control socket. In between, the work hook executes the commands in the admin queues, answers one
- * request, and runs one turn of the engine.
+ * One thread does everything except writing to disks (mem/syncer.h), to captures (capture/writer.h)
+ * and to the log (log_writer.h). The loop waits for messages of VMMs, for frames and for requests
+ * of the control socket. In between, the work hook executes the commands in the admin queues,
+ * answers one request, and runs one turn of the engine.
  */
 #include "daemon.h"
 
@@ -11,6 +11,7 @@
 #include "dev/function.h"
 #include "fault/fault.h"
 #include "log.h"
+#include "log_writer.h"
 #include "mem/backing.h"
 #include "mem/limit.h"
 #include "signals.h"
@@ -65,6 +66,8 @@ static int64_t daemon_work(void *arg)
 	next = engine_turn(&d->engine);
 	for (unsigned int i = 0; i < d->n; i++)
 		busy |= function_busy(d->attached[i].function);
+	if (d->control)
+		next = sooner(next, control_wait(d->control));
 	next = sooner(next, log_work());
 	return busy || !LIST_EMPTY(&d->leaving) ? 0 : next;
 }
@@ -297,8 +300,10 @@ static void close_inherited(int fd)
 	close(null);
 }
 
+/* Report that all sockets listen. A reader of the log finds the lines of the start there. */
 static void daemon_ready(int fd)
 {
+	log_writer_flush();
 	if (fd < 0)
 		return;
 	if (write(fd, "\n", 1) != 1)

@@ -6,6 +6,8 @@
  * in one terminal or file do not mix.
  */
 #include "log.h"
+#include "log_line.h"
+#include "log_writer.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -13,10 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_TEXT_BYTES 512
-
 static enum log_level threshold = LOG_INFO;
-static bool with_time;
+static struct log_form form;
 static char *kept;
 static size_t kept_size;
 static struct log_source *payer;
@@ -24,17 +24,11 @@ static struct log_source *payer;
 /* Sources with suppressed lines, in the order of @since */
 static TAILQ_HEAD(, log_source) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 
-static const char * const log_prefix[] = {
-	[LOG_ERR] = "error: ",
-	[LOG_WARN] = "warning: ",
-	[LOG_INFO] = "",
-	[LOG_DEBUG] = "debug: ",
-};
-
 void log_setup(enum log_level level, bool timestamps)
 {
 	threshold = level;
-	with_time = timestamps;
+	form.time = timestamps;
+	log_writer_set_form(&form);
 }
 
 void log_keep(char *buf, size_t size)
@@ -107,40 +101,20 @@ static void suppress(struct log_source *s, unsigned long n, enum log_level worst
 		s->worst = worst;
 }
 
-static size_t log_time(char *buf, size_t size)
-{
-	struct timespec now;
-	struct tm tm;
-	size_t len;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	len = strftime(buf, size, "%H:%M:%S", &tm);
-	return len + snprintf(buf + len, size - len, ".%06ld ", now.tv_nsec / 1000);
-}
-
 static void emit(const struct log_source *source, enum log_level level, const char *text)
 {
-	bool named = source && source->name;
-	char line[LOG_TEXT_BYTES];
-	size_t len = 0;
+	char line[LOG_LINE_BYTES];
+	size_t len = log_line(&form, line, level, source ? source->name : NULL, text);
 
-	if (with_time)
-		len = log_time(line, sizeof(line));
-	len += snprintf(line + len, sizeof(line) - len, "ornicd: %s%s%s%s", log_prefix[level],
-			named ? source->name : "", named ? ": " : "", text);
-	if (len > sizeof(line) - 1)
-		len = sizeof(line) - 1;
-	line[len++] = '\n';
 	/* There is no way to report that the log cannot be written. */
-	if (write(STDERR_FILENO, line, len) < 0)
+	if (!log_writer_put(line, len) && write(STDERR_FILENO, line, len) < 0)
 		return;
 }
 
 /* Report the suppressed lines of @s, as important as the most important of them. */
 static void report(struct log_source *s)
 {
-	char text[LOG_TEXT_BYTES];
+	char text[LOG_LINE_BYTES];
 
 	snprintf(text, sizeof(text), "%lu lines suppressed", s->suppressed);
 	emit(s, s->worst, text);
@@ -188,7 +162,7 @@ void log_write(struct log_source *source, enum log_level level, const char *fmt,
 {
 	struct log_source *pays = payer ? payer : source;
 	bool keep = level == LOG_ERR && kept && !*kept;
-	char text[LOG_TEXT_BYTES];
+	char text[LOG_LINE_BYTES];
 	bool paid = true;
 	va_list args;
 

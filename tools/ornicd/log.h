@@ -7,7 +7,8 @@
  * its own lines only. Lines without a source belong to the start and the end of the daemon, or to a
  * request of the control socket, whose client pays for them (log_charge()).
  *
- * All functions run on the loop's thread.
+ * All functions run on the loop's thread. None of them waits for the reader of the log: a thread
+ * writes the lines (log_writer.h).
  */
 #ifndef ORNICD_LOG_H
 #define ORNICD_LOG_H

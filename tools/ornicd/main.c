@@ -5,6 +5,9 @@
 #include "config/config.h"
 #include "daemon.h"
 #include "log.h"
+#include "log_writer.h"
+
+#include <string.h>
 
 /* Exit codes */
 #define EXIT_OK		0
@@ -14,8 +17,12 @@
 int main(int argc, char **argv)
 {
 	struct config c;
-	int ret = EXIT_OK;
+	int ret = EXIT_OK, err = log_writer_start();
 
+	if (err) {
+		log_err("cannot start a thread for the log: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
 	config_init(&c);
 	switch (config_args(&c, argc, argv)) {
 	case CONFIG_RUN:
@@ -29,5 +36,6 @@ int main(int argc, char **argv)
 		break;
 	}
 	config_free(&c);
+	log_writer_stop();
 	return ret;
 }

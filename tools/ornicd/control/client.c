@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One client of the control socket. It is in one of three states: the next line is incomplete,
+ * One client of the control socket. It is in one of four states: the next line is incomplete,
  * and the loop waits for more bytes; a line is complete and waits for the end of the engine's
- * iteration; an answer is being sent, and nothing else is read before the client has taken it.
+ * iteration; the answer waits until the log has the lines that the request caused; the answer is
+ * being sent, and nothing else is read before the client has taken it.
  * A client that does not read therefore delays only itself and needs no memory beyond one
  * answer.
  */
@@ -11,7 +12,7 @@
 #include "request.h"
 
 #include "../json_memory.h"
-#include "../log.h"
+#include "../log_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,6 +62,8 @@ void client_free(struct control_client *c)
 	close(c->fd);
 	if (c->line)
 		TAILQ_REMOVE(&c->owner->ready, c, ready);
+	if (c->held)
+		TAILQ_REMOVE(&c->owner->held, c, ready);
 	log_source_end(&c->log);
 	TAILQ_REMOVE(&c->owner->all, c, link);
 	c->owner->n--;
@@ -70,7 +73,9 @@ void client_free(struct control_client *c)
 
 bool client_is_stuck(const struct control_client *c)
 {
-	return (c->tx || (c->rx_len && !c->line)) && now() - c->moved > c->owner->patience;
+	bool waits = (c->tx && !c->held) || (c->rx_len && !c->line);
+
+	return waits && now() - c->moved > c->owner->patience;
 }
 
 static void client_wait(struct control_client *c, uint32_t events)
@@ -153,6 +158,33 @@ static void client_answer(struct control_client *c, char *text, size_t len)
 		client_next(c);
 }
 
+/* Send @text, but not before the lines that led to it are in the log. May free @c. */
+static void client_reply(struct control_client *c, char *text, size_t len)
+{
+	if (!text || log_writer_settled()) {
+		client_answer(c, text, len);
+		return;
+	}
+	c->tx = text;
+	c->tx_at = 0;
+	c->tx_len = len;
+	c->held = true;
+	TAILQ_INSERT_TAIL(&c->owner->held, c, ready);
+	client_wait(c, 0);
+}
+
+void client_release(struct control_client *c)
+{
+	TAILQ_REMOVE(&c->owner->held, c, ready);
+	c->held = false;
+	client_send(c);
+}
+
+bool client_may_release(const struct control_client *c)
+{
+	return log_writer_settled() || now() - c->moved > LOG_WRITER_PATIENCE_NS;
+}
+
 void client_serve(struct control_client *c, struct daemon *daemon)
 {
 	size_t line = c->line, len = 0;
@@ -171,7 +203,7 @@ void client_serve(struct control_client *c, struct daemon *daemon)
 	}
 	c->rx_len -= line;
 	memmove(c->rx, c->rx + line, c->rx_len);
-	client_answer(c, text, len);
+	client_reply(c, text, len);
 }
 
 static void client_receive(struct control_client *c)
@@ -191,15 +223,15 @@ static void client_receive(struct control_client *c)
 }
 
 /*
- * Handle an event of the socket. Ignore it while a line waits: a client may send requests and
- * close the connection, and these are executed first.
+ * Handle an event of the socket. Ignore it while a line or its answer waits: a client may send
+ * requests and close the connection, and these are executed first.
  */
 static void client_event(void *arg, uint32_t events)
 {
 	struct control_client *c = arg;
 
 	(void)events;
-	if (c->line)
+	if (c->line || c->held)
 		return;
 	if (c->tx)
 		client_send(c);

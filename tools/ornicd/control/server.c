@@ -23,6 +23,8 @@
 #define CONTROL_CLIENTS	32
 /** CONTROL_PATIENCE - ns without progress after which a client may be replaced */
 #define CONTROL_PATIENCE	10000000000ull
+/** CONTROL_HOLD - ns between checks if a held answer may be sent; the log takes about as long */
+#define CONTROL_HOLD	200000
 
 /**
  * struct control - the control socket
@@ -105,6 +107,7 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 	c->daemon = daemon;
 	TAILQ_INIT(&c->clients.all);
 	TAILQ_INIT(&c->clients.ready);
+	TAILQ_INIT(&c->clients.held);
 	c->clients.log.name = "control";
 	c->clients.patience = CONTROL_PATIENCE;
 	err = unix_address(&c->addr, cc->path);
@@ -141,6 +144,8 @@ void control_close(struct control *c)
 		return;
 	loop_del(c->daemon->loop, c->sock);
 	unix_stop_listening(c->sock, &c->addr);
+	while ((client = TAILQ_FIRST(&c->clients.held)))
+		client_release(client);
 	while ((client = TAILQ_FIRST(&c->clients.all)))
 		client_free(client);
 	log_source_end(&c->clients.log);
@@ -149,9 +154,17 @@ void control_close(struct control *c)
 
 bool control_work(struct control *c)
 {
-	struct control_client *client = TAILQ_FIRST(&c->clients.ready);
+	struct control_client *client;
 
+	while ((client = TAILQ_FIRST(&c->clients.held)) && client_may_release(client))
+		client_release(client);
+	client = TAILQ_FIRST(&c->clients.ready);
 	if (client)
 		client_serve(client, c->daemon);
 	return !TAILQ_EMPTY(&c->clients.ready);
+}
+
+int64_t control_wait(const struct control *c)
+{
+	return TAILQ_EMPTY(&c->clients.held) ? -1 : CONTROL_HOLD;
 }
