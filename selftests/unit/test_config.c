@@ -97,6 +97,8 @@ static void test_good(void **state)
 	assert_false(c->device[1].promisc);
 	assert_int_equal(c->spin_us, 7);
 	assert_int_equal(c->log_level, LOG_DEBUG);
+	assert_int_equal(c->log_format, LOG_TEXT);
+	assert_false(c->log_time);
 	assert_int_equal(c->ready_fd, 2);
 	config_free(c);
 	assert_int_equal(run(c, "-d path=/a,vlan=1 -d path=/b,vlan=4094"), CONFIG_RUN);
@@ -508,6 +510,8 @@ static void test_defaults(void **state)
 	assert_int_equal(c->port[0].link.kbps, 0);
 	assert_int_equal(c->spin_us, 5);
 	assert_int_equal(c->log_level, LOG_INFO);
+	assert_int_equal(c->log_format, LOG_TEXT);
+	assert_false(c->log_time);
 	assert_int_equal(c->ready_fd, -1);
 	assert_null(c->control.path);
 }
@@ -553,6 +557,8 @@ static void test_limits(void **state)
 		{ "--log-level error", offsetof(struct config, log_level), LOG_ERR },
 		{ "-l warning", offsetof(struct config, log_level), LOG_WARN },
 		{ "-l info", offsetof(struct config, log_level), LOG_INFO },
+		{ "--log-format json", offsetof(struct config, log_format), LOG_JSON },
+		{ "--log-format text", offsetof(struct config, log_format), LOG_TEXT },
 		{ "--control-mode 0", offsetof(struct config, control.access.mode), 0 },
 		{ "--control-mode 0777", offsetof(struct config, control.access.mode), 0777 },
 	};
@@ -945,6 +951,10 @@ static void test_messages(void **state)
 		  "rp_threshold, rp_ai_rate, rp_hai_rate, rp_max_rate, rp_min_rate, "
 		  "rp_min_dec_fac, rp_rate_to_set_on_first_cnp, rp_dce_tcp_g, rp_dce_tcp_rtt, "
 		  "rp_rate_reduce_monitor_period, rp_initial_alpha_value" },
+		{ "--log-level loud",
+		  "log level \"loud\" is not one of error, warning, info, debug" },
+		{ "--log-format xml", "log format \"xml\" is not text or json" },
+		{ "--log-time maybe", "\"maybe\": --log-time must be on or off" },
 		{ "-c /nonexistent", "/nonexistent:0: unable to open /nonexistent: No such file or "
 		  "directory" },
 	};
@@ -977,6 +987,9 @@ static void test_file(void **state)
 		"{\"spin_us\": \"1\"}",
 		"{\"spin_us\": -1}",
 		"{\"log_level\": \"loud\"}",
+		"{\"log_format\": \"xml\"}",
+		"{\"log_format\": true}",
+		"{\"log_time\": \"on\"}",
 		"{\"devices\": {}}",
 		"{\"devices\": [ \"/a\" ]}",
 		"{\"devices\": [ {} ]}",
@@ -1067,11 +1080,15 @@ static void test_file(void **state)
 	/* settings that a file does not have stay */
 	c->spin_us = 9;
 	c->log_level = LOG_DEBUG;
+	c->log_format = LOG_JSON;
+	c->log_time = true;
 	c->cc.on = false;
 	json_memory_failed();	/* for an earlier file */
 	assert_int_equal(file(c, "{}"), 0);
 	assert_int_equal(c->spin_us, 9);
 	assert_int_equal(c->log_level, LOG_DEBUG);
+	assert_int_equal(c->log_format, LOG_JSON);
+	assert_true(c->log_time);
 	assert_false(c->cc.on);
 	config_free(c);
 	assert_int_equal(config_file(c, "tools/ornicd/ornicd.conf.example"), 0);
@@ -1080,6 +1097,35 @@ static void test_file(void **state)
 	assert_true(c->device[0].promisc);
 	assert_true(c->device[1].anti_spoof);
 	assert_false(c->device[1].promisc);
+}
+
+/* The form of the log is set at once: later error lines have it. */
+static void test_log_form(void **state)
+{
+	struct config *c = *state;
+	struct printed printed;
+	char said[600];
+
+	print_begin(&printed, STDERR_FILENO);
+	assert_int_equal(run(c, "--log-time on -s x"), CONFIG_BAD);
+	assert_true(c->log_time);
+	config_free(c);
+	assert_int_equal(run(c, "--log-time on --log-time off -s y"), CONFIG_BAD);
+	assert_false(c->log_time);
+	config_free(c);
+	assert_int_equal(file(c, "{\"log_time\": true, \"log_format\": \"json\", \"spin_us\": "
+			      "-1}"), -EINVAL);
+	assert_true(c->log_time);
+	assert_int_equal(c->log_format, LOG_JSON);
+	config_free(c);
+	assert_int_equal(run(c, "--log-format json -s z"), CONFIG_BAD);
+	print_end(&printed, said, sizeof(said));
+	log_setup(LOG_INFO, false);
+	log_set_format(LOG_TEXT);
+	assert_non_null(strstr(said, "Z ornicd: error: spin time \"x\" is not"));
+	assert_non_null(strstr(said, "\nornicd: error: spin time \"y\" is not"));
+	assert_non_null(strstr(said, "\"message\":\"spin time \\\"-1\\\" is not"));
+	assert_non_null(strstr(said, "\"message\":\"spin time \\\"z\\\" is not"));
 }
 
 /* An error line of a file names the file and the cause; %s: the file */
@@ -1175,6 +1221,7 @@ int main(void)
 		WITH(test_port_keys), WITH(test_bad), WITH(test_bad_words), WITH(test_messages),
 		WITH(test_ip), WITH(test_untrusted),
 		WITH(test_file), WITH(test_file_messages), WITH(test_printable), WITH(test_order),
+		WITH(test_log_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

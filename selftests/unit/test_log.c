@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* log.c: lines byte for byte, and suppressed lines of each source. */
+/* log.c, log_line.c: lines byte for byte, and suppressed lines of each source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +57,9 @@ static int teardown(void **state)
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
 	log_setup(LOG_INFO, false);
+	log_set_format(LOG_TEXT);
+	unsetenv("JOURNAL_STREAM");
+	log_find_journal();
 	log_keep(NULL, 0);
 	log_charge(NULL);
 	seconds = 0;
@@ -308,13 +314,134 @@ static void test_keep(void **state)
 static void test_time(void **state)
 {
 	(void)state;
-	setenv("TZ", "UTC", 1);
+	setenv("TZ", "Asia/Tokyo", 1);
 	tzset();
 	seconds = 3600 * 7 + 60 * 8 + 9;
 	nanoseconds = 12345678;
 	log_setup(LOG_INFO, true);
 	log_err("x");
-	assert_string_equal(written(), "07:08:09.012345 ornicd: error: x\n");
+	assert_string_equal(written(), "1970-01-01T07:08:09.012345Z ornicd: error: x\n");
+}
+
+/* Each line is a JSON object, whatever is in it. */
+static void test_json(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "x", "x" }, { "a \"b\" \\", "a \"b\" \\" }, { "\x1b[1m\n", "?[1m?" },
+		/* a to z with marks, of 2, 3 and 4 bytes; the first and the last of each length */
+		{ "\u00e9\u20ac\U0001f600", "\u00e9\u20ac\U0001f600" },
+		{ "\xc2\x80\xdf\xbf", "\xc2\x80\xdf\xbf" },
+		{ "\xe0\xa0\x80\xef\xbf\xbf", "\xe0\xa0\x80\xef\xbf\xbf" },
+		{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf" },
+		/* overlong, surrogates, too large, cut off, no first byte */
+		{ "\xc1\xbf", "??" }, { "\xe0\x9f\xbf", "???" }, { "\xf0\x8f\xbf\xbf", "????" },
+		{ "\xed\xa0\x80", "???" }, { "\xed\x9f\xbf", "\xed\x9f\xbf" },
+		{ "\xf4\x90\x80\x80", "????" }, { "\xf5\x80\x80\x80", "????" },
+		{ "\xe2\x82", "??" }, { "\xf0\x90\x80z", "???z" }, { "\x80\xbf", "??" },
+		{ "\xc3(", "?(" }, { "\xff", "?" },
+	};
+	struct log_source a = { .name = "a\"\n\xff" };
+	json_error_t error;
+	json_t *line;
+
+	(void)state;
+	seconds = 1700000000;
+	nanoseconds = 999999999;
+	log_set_format(LOG_JSON);
+	log_info("hello");
+	assert_string_equal(written(), "{\"time\":\"2023-11-14T22:13:20.999999Z\",\"level\":\"info\","
+			    "\"source\":\"ornicd\",\"message\":\"hello\"}\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		seconds += 2;
+		log_from(&a, LOG_WARN, "%s", cases[i].text);
+		line = json_loads(written(), JSON_REJECT_DUPLICATES, &error);
+		assert_non_null(line);
+		assert_string_equal(json_string_value(json_object_get(line, "source")), "a\"??");
+		assert_string_equal(json_string_value(json_object_get(line, "level")), "warning");
+		assert_string_equal(json_string_value(json_object_get(line, "message")),
+				    cases[i].want);
+		assert_int_equal(json_object_size(line), 4);
+		json_decref(line);
+	}
+	assert_string_equal(strchr(got, '\n'), "\n");
+}
+
+/* The longest line in JSON has twice the bytes; no character is cut. */
+static void test_json_long(void **state)
+{
+	char text[2 * LINE], name[2 * LINE];
+	struct log_source a = { .name = name };
+	json_error_t error;
+	json_t *line;
+
+	(void)state;
+	log_set_format(LOG_JSON);
+	memset(text, '"', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	memset(name, '\\', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	log_from(&a, LOG_ERR, "%s", text);
+	line = json_loads(written(), 0, &error);
+	assert_non_null(line);
+	assert_int_equal(json_string_length(json_object_get(line, "message")), LINE - 1);
+	assert_int_equal(json_string_length(json_object_get(line, "source")), LINE);
+	json_decref(line);
+	memcpy(text, "aa", 2);
+	for (size_t i = 2; i < sizeof(text) - 3; i += 3)
+		memcpy(text + i, "\u20ac", 3);
+	memcpy(name, text, sizeof(name));
+	log_from(&a, LOG_ERR, "x");
+	line = json_loads(written(), 0, &error);
+	assert_non_null(line);
+	/* 512 bytes are 2, and 170 characters of three */
+	assert_int_equal(json_string_length(json_object_get(line, "source")), LINE);
+	json_decref(line);
+	name[0] = 0;
+	memmove(name, text + 1, sizeof(name) - 1);
+	log_from(&a, LOG_ERR, "x");
+	line = json_loads(written(), 0, &error);
+	assert_non_null(line);
+	assert_int_equal(json_string_length(json_object_get(line, "source")), LINE - 1);
+	json_decref(line);
+}
+
+/* The journal gets priorities, if standard error is the stream that it opened. */
+static void test_journal(void **state)
+{
+	struct log_source a = { .name = "vm1" };
+	char stream[64];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+	for (int off = 0; off < 4; off++) {
+		snprintf(stream, sizeof(stream), off < 3 ? "%llu:%llu" : "%llu;%llu",
+			 (unsigned long long)st.st_dev + (off == 1),
+			 (unsigned long long)st.st_ino + (off == 2));
+		setenv("JOURNAL_STREAM", stream, 1);
+		log_find_journal();
+		log_from(&a, LOG_ERR, "x");
+		assert_string_equal(written(), off ? "ornicd: error: vm1: x\n" :
+						     "<3>error: vm1: x\n");
+	}
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	log_find_journal();
+	log_setup(LOG_DEBUG, false);
+	log_warn("x");
+	assert_string_equal(written(), "<4>warning: x\n");
+	log_info("x");
+	assert_string_equal(written(), "<6>x\n");
+	log_debug("x");
+	assert_string_equal(written(), "<7>debug: x\n");
+	seconds = 1;
+	log_set_format(LOG_JSON);
+	log_info("x");
+	assert_string_equal(written(), "<6>{\"time\":\"1970-01-01T00:00:01.000000Z\",\"level\":\"info\","
+			    "\"source\":\"ornicd\",\"message\":\"x\"}\n");
 }
 
 /* Numbers of ornicd.8 and guide/operating.rst */
@@ -341,7 +468,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(levels), TEST(suppressed), TEST(important), TEST(debug_account), TEST(report),
 		TEST(parent), TEST(charge), TEST(long), TEST(control_characters), TEST(keep),
-		TEST(time), TEST(documented),
+		TEST(time), TEST(json), TEST(json_long), TEST(journal), TEST(documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

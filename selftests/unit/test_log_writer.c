@@ -95,6 +95,7 @@ static int teardown(void **state)
 	close(real);
 	close(pipe_fd[1]);
 	log_setup(LOG_INFO, false);
+	log_set_format(LOG_TEXT);
 	alarm(0);
 	return 0;
 }
@@ -182,6 +183,22 @@ static void test_no_reader(void **state)
 		len = 0;
 		got[0] = 0;
 		write_lines();
+	}
+}
+
+/* The report has the form of other lines. */
+static void test_report_json(void **state)
+{
+	(void)state;
+	log_set_format(LOG_JSON);
+	write_lines();
+	read_until("lost, because nobody read the log\"}\n");
+	assert_non_null(strstr(got, "\"level\":\"warning\",\"source\":\"ornicd\",\"message\":\""));
+	for (char *line = got, *end; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		assert_int_equal(strncmp(line, "{\"time\":\"", 9), 0);
+		assert_int_equal(end[-1], '}');
 	}
 }
 
@@ -355,7 +372,7 @@ static void test_stop_disk_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(line), TEST(no_reader), TEST(settled), TEST(stop),
+		TEST(line), TEST(no_reader), TEST(report_json), TEST(settled), TEST(stop),
 		TEST(stop_without_reader), TEST(not_blocking), TEST(reader_gone), TEST(disk_full),
 		TEST(stop_disk_full),
 	};

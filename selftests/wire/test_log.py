@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The log of a running daemon: nothing waits for its reader, and no source floods it."""
+"""The log of a running daemon: nothing waits for its reader, no source floods it, and what its forms look like."""
 import contextlib
 import fcntl
+import json
 import os
 import re
 import select
@@ -10,6 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -25,6 +27,7 @@ VERSION = struct.pack("=HHIIIHH", 1, 1, 20, 0, 0, 0, 1)     # vfio-user 0.1, wit
 BAD_HEADER = struct.pack("=HHIII", 1, 1, 3, 0, 0)           # a message shorter than its header
 BURST = 12          # LOG_BURST of log.h
 CHILDREN = 8        # LOG_PARENT
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
 
 class Daemon(control.Daemon):
@@ -353,6 +356,72 @@ class Floods(unittest.TestCase):
         self.assertGreater(full_sum(daemon.said().splitlines(), "lan"), 0)
         daemon.stop()
         self.assertGreater(full_sum(daemon.said().splitlines(), "a"), 0)
+
+
+class Form(unittest.TestCase):
+    def parse(self, text):
+        """Check that each line is a JSON object with all members. Return them."""
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            self.assertEqual(set(line), {"time", "level", "source", "message"})
+            self.assertRegex(line["time"], r"\A" + TIME + r"\Z")
+            self.assertIn(line["level"], ("error", "warning", "info", "debug"))
+        return lines
+
+    def test_json(self):
+        daemon = Daemon(self, "--log-format", "json", "--log-level", "debug", "--device", "path=%s,name=gr\u00fc\"\\n" %
+                        os.path.join(tempfile.gettempdir(), "ornic-%d.sock" % os.getpid()))
+        client = daemon.client()
+        for name in ('a"b', "\n\u001b[1m\u007f", "\u20ac\U0001f600", "x" * 600):
+            with self.assertRaises(control.Refused):
+                client.call("port.del", name=name)
+        visit(daemon.path("a.sock"), BAD_HEADER)
+        visit(daemon.path("a.sock"), VERSION)
+        daemon.stop()
+        lines = self.parse(daemon.said())
+        messages = [(line["level"], line["source"], line["message"]) for line in lines]
+        self.assertIn(("error", "a", "client sent a message of 3 bytes, allowed are 16 to 1048608"), messages)
+        self.assertIn(("error", "ornicd", 'there is no port a"b'), messages)
+        self.assertIn(("error", "ornicd", "there is no port ??[1m?"), messages)
+        self.assertIn(("error", "ornicd", "there is no port \u20ac\U0001f600"), messages)
+        self.assertIn("debug", [line["level"] for line in lines])
+        self.assertIn('gr\u00fc"\\n', [line["source"] for line in lines])
+        times = [line["time"] for line in lines]
+        self.assertEqual(times, sorted(times))
+
+    def test_json_of_an_error_of_the_options(self):
+        """Errors of the configuration have the form that it has set before."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            f.write('{ "log_format": "json", "log_level": "nonsense" }')
+            f.flush()
+            for options in (["--log-format", "json", "--nonsense"], ["-c", f.name]):
+                done = subprocess.run([control.ORNICD, *options], stderr=subprocess.PIPE, timeout=control.PATIENCE)
+                self.assertEqual(done.returncode, 2)
+                line, = self.parse(done.stderr.decode())
+                self.assertIn("nonsense", line["message"])
+
+    def test_time(self):
+        daemon = Daemon(self, "--log-time", "on")
+        daemon.stop()
+        for line in daemon.said().splitlines():
+            self.assertRegex(line, r"\A" + TIME + r" ornicd: \S")
+
+    def test_journal(self):
+        """Lines have priorities if the journal reads them."""
+        for right in (True, False):
+            reader = Reader(self)
+            stat = os.fstat(reader.end)
+            daemon = Daemon(self, stderr=reader.end, env={"JOURNAL_STREAM": "%d:%d" % (stat.st_dev, stat.st_ino + (not right))})
+            reader.give()
+            reader.start()
+            visit(daemon.path("a.sock"), BAD_HEADER)
+            daemon.stop()
+            lines = reader.lines()
+            if right:
+                self.assertIn("<3>error: a: client sent a message of 3 bytes, allowed are 16 to 1048608", lines)
+                self.assertIn("<6>stopping", lines)
+            else:
+                self.assertIn("ornicd: stopping", lines)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +31,23 @@ void log_setup(enum log_level level, bool timestamps)
 {
 	threshold = level;
 	form.time = timestamps;
+	log_writer_set_form(&form);
+}
+
+void log_set_format(enum log_format format)
+{
+	form.format = format;
+	log_writer_set_form(&form);
+}
+
+void log_find_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	form.journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+		       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 	log_writer_set_form(&form);
 }
 
@@ -114,7 +134,7 @@ static void emit(const struct log_source *source, enum log_level level, const ch
 /* Report the suppressed lines of @s, as important as the most important of them. */
 static void report(struct log_source *s)
 {
-	char text[LOG_LINE_BYTES];
+	char text[LOG_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%lu lines suppressed", s->suppressed);
 	emit(s, s->worst, text);
@@ -162,7 +182,7 @@ void log_write(struct log_source *source, enum log_level level, const char *fmt,
 {
 	struct log_source *pays = payer ? payer : source;
 	bool keep = level == LOG_ERR && kept && !*kept;
-	char text[LOG_LINE_BYTES];
+	char text[LOG_TEXT_BYTES];
 	bool paid = true;
 	va_list args;
 

@@ -25,6 +25,11 @@ enum log_level {
 	LOG_DEBUG,
 };
 
+enum log_format {
+	LOG_TEXT,
+	LOG_JSON,	/* one object per line */
+};
+
 /**
  * struct log_account - a bucket that each line fills, and that time drains
  * @drained:	time up to which it was drained, ns
@@ -80,8 +85,15 @@ struct log_source {
 /** LOG_REPORT_NS - a count of suppressed lines is written so many ns after the first one */
 #define LOG_REPORT_NS 1000000000ull
 
-/* log_setup() - write lines up to @level, each with the local time if @timestamps */
+/* log_setup() - write lines up to @level, in text with the time if @timestamps */
 void log_setup(enum log_level level, bool timestamps);
+/* log_set_format() - write lines in this format; JSON always has the time */
+void log_set_format(enum log_format format);
+/*
+ * log_find_journal() - begin each line with its priority, as sd-daemon(3) describes, if standard
+ * error is a stream to the journal
+ */
+void log_find_journal(void);
 
 /*
  * log_keep() - store the text of the next error line in @buf, @size bytes, for the reply to a

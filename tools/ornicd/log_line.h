@@ -7,15 +7,21 @@
 
 #include "log.h"
 
-/** LOG_LINE_BYTES - most bytes of a line */
-#define LOG_LINE_BYTES	512
+/** LOG_TEXT_BYTES - most bytes of a line in text, and of the message of one in JSON */
+#define LOG_TEXT_BYTES	512
+/** LOG_LINE_BYTES - room for every line: in JSON a byte of source or message may take two */
+#define LOG_LINE_BYTES	(4 * LOG_TEXT_BYTES + 128)
 
 /**
  * struct log_form - the form of all lines
- * @time:	begin with the local time
+ * @format:	text or JSON
+ * @time:	text begins with the time
+ * @journal:	each line begins with its priority
  */
 struct log_form {
+	enum log_format format;
 	bool time;
+	bool journal;
 };
 
 /*

@@ -105,7 +105,7 @@ static unsigned long count_lines(const char *piece, size_t len)
 /* Make the line that reports @lost lines. Return: bytes. */
 static size_t make_report(char *line, unsigned long lost)
 {
-	char text[LOG_LINE_BYTES];
+	char text[LOG_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%lu lines lost, because %s%s", lost, w.err ?
 		 "the log could not be written: " : "nobody read the log",

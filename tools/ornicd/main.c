@@ -17,8 +17,10 @@
 int main(int argc, char **argv)
 {
 	struct config c;
-	int ret = EXIT_OK, err = log_writer_start();
+	int ret = EXIT_OK, err;
 
+	log_find_journal();
+	err = log_writer_start();
 	if (err) {
 		log_err("cannot start a thread for the log: %s", strerror(-err));
 		return EXIT_FAILED;
@@ -26,7 +28,6 @@ int main(int argc, char **argv)
 	config_init(&c);
 	switch (config_args(&c, argc, argv)) {
 	case CONFIG_RUN:
-		log_setup(c.log_level, false);
 		ret = daemon_run(&c) ? EXIT_FAILED : EXIT_OK;
 		break;
 	case CONFIG_DONE:

@@ -43,6 +43,8 @@ static const char usage[] =
 	"  -u, --untrusted       guests do not trust each other: anti-spoof=on,promisc=off is the\n"
 	"                        default of all devices, and each has to have ip=\n"
 	"  -l, --log-level L     error, warning, info (default) or debug\n"
+	"      --log-format F    text (default), or json: an object on each line\n"
+	"      --log-time S      on: lines in text begin with the time (default off)\n"
 	"  -r, --ready-fd N      write a newline to descriptor N once all sockets listen\n"
 	"  -V, --version         print the version and exit\n"
 	"  -h, --help            print this and exit\n"
@@ -518,6 +520,22 @@ int config_set_spin(struct config *c, const char *text)
 	return -EINVAL;
 }
 
+/* Return the index of @text in @n @names, or @n. */
+static size_t find_name(const char *const names[], size_t n, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < n && strcmp(text, names[i]); i++)
+		;
+	return i;
+}
+
+static void apply_log(const struct config *c)
+{
+	log_setup(c->log_level, c->log_time);
+	log_set_format(c->log_format);
+}
+
 int config_set_level(struct config *c, const char *text)
 {
 	static const char *const names[] = {
@@ -526,15 +544,47 @@ int config_set_level(struct config *c, const char *text)
 		[LOG_INFO] = "info",
 		[LOG_DEBUG] = "debug",
 	};
+	const size_t n = sizeof(names) / sizeof(names[0]);
+	size_t level = find_name(names, n, text);
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(text, names[i])) {
-			c->log_level = i;
-			return 0;
-		}
+	if (level == n) {
+		log_err("log level \"%s\" is not one of error, warning, info, debug", text);
+		return -EINVAL;
 	}
-	log_err("log level \"%s\" is not one of error, warning, info, debug", text);
-	return -EINVAL;
+	c->log_level = level;
+	apply_log(c);
+	return 0;
+}
+
+int config_set_log_format(struct config *c, const char *text)
+{
+	static const char *const names[] = { [LOG_TEXT] = "text", [LOG_JSON] = "json" };
+	const size_t n = sizeof(names) / sizeof(names[0]);
+	size_t format = find_name(names, n, text);
+
+	if (format == n) {
+		log_err("log format \"%s\" is not text or json", text);
+		return -EINVAL;
+	}
+	c->log_format = format;
+	apply_log(c);
+	return 0;
+}
+
+void config_set_log_time(struct config *c, bool on)
+{
+	c->log_time = on;
+	apply_log(c);
+}
+
+static int config_log_time(struct config *c, const char *text)
+{
+	bool on = c->log_time;
+	int err = config_on_off(text, "--log-time", text, &on);
+
+	if (!err)
+		config_set_log_time(c, on);
+	return err;
 }
 
 static int config_ready_fd(struct config *c, const char *text)
@@ -574,6 +624,8 @@ enum {
 	OPT_CC = 0x100,
 	OPT_SOCKET,
 	OPT_CONTROL = OPT_SOCKET + CONFIG_ACCESS_KEYS,
+	OPT_LOG_FORMAT = OPT_CONTROL + CONFIG_ACCESS_KEYS,
+	OPT_LOG_TIME,
 };
 
 /* Report an unknown option: in a word of several short options it is in optopt, else @word. */
@@ -610,6 +662,10 @@ static int config_option(struct config *c, int opt, const char *arg, const char 
 		return config_set_spin(c, arg);
 	case 'l':
 		return config_set_level(c, arg);
+	case OPT_LOG_FORMAT:
+		return config_set_log_format(c, arg);
+	case OPT_LOG_TIME:
+		return config_log_time(c, arg);
 	case 'r':
 		return config_ready_fd(c, arg);
 	case 'C':
@@ -657,6 +713,8 @@ enum config_result config_args(struct config *c, int argc, char **argv)
 		{ "untrusted", no_argument, NULL, 'u' },
 		{ "spin-us", required_argument, NULL, 's' },
 		{ "log-level", required_argument, NULL, 'l' },
+		{ "log-format", required_argument, NULL, OPT_LOG_FORMAT },
+		{ "log-time", required_argument, NULL, OPT_LOG_TIME },
 		{ "ready-fd", required_argument, NULL, 'r' },
 		{ "control", required_argument, NULL, 'C' },
 		{ "control-owner", required_argument, NULL, OPT_CONTROL + CONFIG_OWNER },

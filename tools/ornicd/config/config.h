@@ -148,6 +148,8 @@ struct config_form {
  * @nfaults:	number of @fault
  * @spin_us:	time to poll an empty queue, us
  * @log_level:	least important level that is logged
+ * @log_format:	form of log lines
+ * @log_time:	log lines in text begin with the time
  * @ready_fd:	descriptor to write to once all sockets listen; -1: none
  */
 struct config {
@@ -165,6 +167,8 @@ struct config {
 	unsigned int nfaults;
 	uint32_t spin_us;
 	enum log_level log_level;
+	enum log_format log_format;
+	bool log_time;
 	int ready_fd;
 };
 
@@ -262,9 +266,14 @@ int config_set_access(struct unix_access *out, const char *text, enum config_acc
 int config_cc(struct cc_param *p, const char *text);
 /* config_no_memory() - log that there is no memory for @what. Return: -ENOMEM. */
 int config_no_memory(const char *what);
-/* config_set_*() - set one value from its text */
+/*
+ * config_set_*() - set one value from its text. Settings of the log take effect at once, so that it
+ * reports later errors of the configuration in this form.
+ */
 int config_set_spin(struct config *c, const char *text);
 int config_set_level(struct config *c, const char *text);
+int config_set_log_format(struct config *c, const char *text);
+void config_set_log_time(struct config *c, bool on);
 int config_set_control(struct config *c, const char *text);
 
 #endif /* ORNICD_CONFIG_H */

@@ -185,28 +185,32 @@ static int file_access(struct unix_access *access, const char *file, const char 
 static int file_apply(struct config *c, const char *file, json_t *root)
 {
 	json_int_t spin = c->spin_us;
-	const char *level = NULL, *cc = NULL, *control = NULL;
+	const char *level = NULL, *format = NULL, *cc = NULL, *control = NULL;
 	const char *own[CONFIG_ACCESS_KEYS] = { NULL }, *all[CONFIG_ACCESS_KEYS] = { NULL };
 	json_t *devices = NULL, *ports = NULL, *captures = NULL, *faults = NULL;
+	int time = c->log_time, untrusted = 0, err;
 	json_error_t e;
-	int err, untrusted = 0;
 
 	if (json_unpack_ex(root, &e, JSON_STRICT,
-			   "{s?I, s?s, s?s, s?b, s?o, s?o, s?o, s?o, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
-			   "spin_us", &spin, "log_level", &level, "cc", &cc,
-			   "untrusted", &untrusted, "devices", &devices, "ports", &ports,
+			   "{s?I, s?s, s?s, s?b, s?s, s?b, s?o, s?o, s?o, s?o, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
+			   "spin_us", &spin, "log_level", &level, "log_format", &format,
+			   "log_time", &time, "cc", &cc, "untrusted", &untrusted,
+			   "devices", &devices, "ports", &ports,
 			   "captures", &captures, "faults", &faults,
 			   "socket_owner", &all[CONFIG_OWNER], "socket_group", &all[CONFIG_GROUP],
 			   "socket_mode", &all[CONFIG_MODE], "control", &control,
 			   "control_owner", &own[CONFIG_OWNER], "control_group", &own[CONFIG_GROUP],
 			   "control_mode", &own[CONFIG_MODE])) {
-		log_err("%s: settings are \"spin_us\", \"log_level\", \"cc\", \"untrusted\", \"devices\", \"ports\", \"captures\", \"faults\", \"socket_owner\", \"socket_group\", \"socket_mode\", \"control\", \"control_owner\", \"control_group\" and \"control_mode\": %s",
+		log_err("%s: settings are \"spin_us\", \"log_level\", \"log_format\", \"log_time\", \"cc\", \"untrusted\", \"devices\", \"ports\", \"captures\", \"faults\", \"socket_owner\", \"socket_group\", \"socket_mode\", \"control\", \"control_owner\", \"control_group\" and \"control_mode\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
-	err = file_spin(c, spin);
+	config_set_log_time(c, time);
+	err = format ? config_set_log_format(c, format) : 0;
 	if (!err && level)
 		err = config_set_level(c, level);
+	if (!err)
+		err = file_spin(c, spin);
 	if (!err && control)
 		err = config_set_control(c, control);
 	if (!err)
