@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The log of a running daemon: nothing waits for its reader, no source floods it, and what its forms look like."""
+"""The log of a running daemon: nothing waits for its reader, no source floods it, and what its forms look like. The service manager,
+which learns that the daemon serves, stops and lives, is a socket of the test."""
 import contextlib
 import fcntl
 import json
 import os
 import re
 import select
+import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -422,6 +425,98 @@ class Form(unittest.TestCase):
                 self.assertIn("<6>stopping", lines)
             else:
                 self.assertIn("ornicd: stopping", lines)
+
+
+class Manager(unittest.TestCase):
+    """The service manager, as sd_notify(3) and sd_watchdog_enabled(3) describe it."""
+
+    def socket(self, name):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        sock.bind(name)
+        sock.settimeout(control.PATIENCE)
+        self.addCleanup(sock.close)
+        return sock
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ornic-notify-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def test_ready_and_stopping(self):
+        path = os.path.join(self.dir, "notify")
+        for name, text in ((path, path), ("\0ornic-notify-%d" % os.getpid(), "@ornic-notify-%d" % os.getpid())):
+            sock = self.socket(name)
+            daemon = Daemon(self, env={"NOTIFY_SOCKET": text})
+            self.assertEqual(sock.recv(1000), b"READY=1\nSTATUS=Serving 2 devices")
+            daemon.client().call("version")         # the sockets listen
+            daemon.stop()
+            self.assertEqual(sock.recv(1000), b"STOPPING=1\nSTATUS=Stopping")
+            sock.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                sock.recv(1000)
+            self.assertNotIn("service manager", daemon.said())
+
+    def test_no_ready_after_a_failure(self):
+        sock = self.socket(os.path.join(self.dir, "notify"))
+        done = subprocess.run([control.ORNICD, "-d", "path=/nonexistent/a"], env={**os.environ, "NOTIFY_SOCKET": sock.getsockname()},
+                              stderr=subprocess.DEVNULL, timeout=control.PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        sock.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            sock.recv(1000)
+
+    def signs(self, daemon_env, seconds):
+        """Return the number of signs of life in that time, while the daemon is idle."""
+        sock = self.socket(os.path.join(self.dir, "notify"))
+        daemon = Daemon(self, env={"NOTIFY_SOCKET": sock.getsockname(), **daemon_env})
+        self.assertTrue(sock.recv(1000).startswith(b"READY=1\n"))
+        end, count = time.monotonic() + seconds, 0
+        while select.select([sock], [], [], max(0, end - time.monotonic()))[0]:
+            self.assertEqual(sock.recv(1000), b"WATCHDOG=1")
+            count += 1
+        daemon.stop()
+        sock.close()
+        os.unlink(os.path.join(self.dir, "notify"))
+        return count
+
+    def test_watchdog(self):
+        """Two signs of life in each period; the daemon is idle and looks at its sockets every 500 ms otherwise."""
+        self.assertIn(self.signs({"WATCHDOG_USEC": "200000"}, 2), range(12, 22))
+        self.assertIn(self.signs({"WATCHDOG_USEC": "200000", "WATCHDOG_PID": str(os.getpid())}, 1), (0,))
+        for usec in ("0", "-1", "x", "1x", "", "99999999999999999999999"):
+            self.assertEqual(self.signs({"WATCHDOG_USEC": usec}, 0.2), 0, usec)
+        self.assertEqual(self.signs({}, 0.2), 0)
+
+    def test_watchdog_of_a_stopped_daemon(self):
+        """A daemon that is stopped gives no sign, and one at once when it continues."""
+        sock = self.socket(os.path.join(self.dir, "notify"))
+        daemon = Daemon(self, env={"NOTIFY_SOCKET": sock.getsockname(), "WATCHDOG_USEC": "400000"})
+        sock.recv(1000)
+        daemon.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        while select.select([sock], [], [], 0)[0]:
+            sock.recv(1000)
+        self.assertFalse(select.select([sock], [], [], 1)[0])
+        daemon.process.send_signal(signal.SIGCONT)
+        self.assertEqual(sock.recv(1000), b"WATCHDOG=1")
+
+    def test_no_manager(self):
+        """A manager that is not there, does not read, or goes away costs a line, and the daemon serves."""
+        path = os.path.join(self.dir, "notify")
+        for name in (path, "nonsense", "@", "vsock:2:1", "/" + "x" * 200):
+            daemon = Daemon(self, env={"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "100000"})
+            daemon.client().call("version")
+            daemon.stop()
+            self.assertIn("ornicd: warning: service manager: cannot connect to %s: " % name, daemon.said())
+        sock = self.socket(path)
+        daemon = Daemon(self, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "20000"})
+        time.sleep(0.5)             # its queue is full
+        daemon.client().call("version")
+        sock.close()
+        time.sleep(0.5)
+        daemon.client().call("version")
+        daemon.stop()
+        self.assertIn("ornicd: warning: service manager: cannot send WATCHDOG=1: ", daemon.said())
+        self.assertLess(daemon.said().count("cannot send"), BURST + 5)
 
 
 if __name__ == "__main__":

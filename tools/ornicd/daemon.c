@@ -69,6 +69,7 @@ static int64_t daemon_work(void *arg)
 	if (d->control)
 		next = sooner(next, control_wait(d->control));
 	next = sooner(next, log_work());
+	next = sooner(next, notify_work(&d->notify));
 	return busy || !LIST_EMPTY(&d->leaving) ? 0 : next;
 }
 
@@ -301,9 +302,10 @@ static void close_inherited(int fd)
 }
 
 /* Report that all sockets listen. A reader of the log finds the lines of the start there. */
-static void daemon_ready(int fd)
+static void daemon_ready(struct daemon *d, int fd)
 {
 	log_writer_flush();
+	notify_ready(&d->notify, d->n);
 	if (fd < 0)
 		return;
 	if (write(fd, "\n", 1) != 1)
@@ -383,8 +385,9 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 	if (!err) {
 		d->serving = true;
 		loop_set_work(d->loop, daemon_work, d);
-		daemon_ready(c->ready_fd);
+		daemon_ready(d, c->ready_fd);
 		err = loop_run(d->loop);
+		notify_stopping(&d->notify);
 		log_info("stopping");
 	}
 	daemon_detach(d);
@@ -414,7 +417,9 @@ static int daemon_start(struct daemon *d, const struct config *c)
 	account_pool_init(&d->engine.memory, daemon_memory());
 	d->access = c->access;
 	d->untrusted = c->untrusted;
+	notify_open(&d->notify);
 	err = daemon_serve(d, c);
+	notify_close(&d->notify);
 	engine_fini(&d->engine);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "loop.h"
 #include "net/uplink.h"
+#include "notify.h"
 
 #include <sys/queue.h>
 
@@ -29,6 +30,7 @@ struct control;
  * @access:	who may connect to sockets of devices and ports that do not say so themselves
  * @untrusted:	safe defaults of devices whose guests do not trust each other
  * @control:	control socket, or NULL
+ * @notify:	connection to the service manager
  * @serving:	start is complete: guests may be running
  */
 struct daemon {
@@ -43,6 +45,7 @@ struct daemon {
 	struct unix_access access;
 	bool untrusted;
 	struct control *control;
+	struct notify notify;
 	bool serving;
 };
 
