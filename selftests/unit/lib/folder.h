@@ -3,6 +3,8 @@
 #ifndef UNIT_LIB_FOLDER_H
 #define UNIT_LIB_FOLDER_H
 
+#include <stdbool.h>
+
 /* folder_entries() - return the number of entries of folder @path, "." and ".." included */
 unsigned int folder_entries(const char *path);
 
@@ -11,5 +13,11 @@ static inline unsigned int descriptors(void)
 {
 	return folder_entries("/proc/self/fd");
 }
+
+/*
+ * descriptors_become() - wait up to 5 s until descriptors() is @want, because a thread of the
+ * daemon closes some
+ */
+bool descriptors_become(unsigned int want);
 
 #endif /* UNIT_LIB_FOLDER_H */

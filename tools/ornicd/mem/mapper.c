@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The thread that handles a client's descriptors: see mapper.h.
+ */
+#define _GNU_SOURCE 1	/* pthread_setname_np(), pthread_cond_clockwait() */
+
+#include "mapper.h"
+
+#include "../unix_socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES	(256u << 10)
+
+STAILQ_HEAD(job_queue, mapper_job);
+
+/**
+ * struct closing - a descriptor that waits to be closed
+ * @fd:		descriptor
+ * @hang_up:	it is a connection
+ */
+struct closing {
+	int fd;
+	bool hang_up;
+};
+
+/**
+ * struct mapper - see mapper.h
+ * @event:	eventfd of mapper_fd()
+ * @lock:	protects the members below
+ * @wake:	something was added, or @refs became 0
+ * @refs:	number of references
+ * @ended:	mapper_end() was called
+ * @todo:	requests, oldest first; the one that is being done is not among them
+ * @done:	requests for mapper_reap()
+ * @closing:	descriptors to close, as a stack
+ * @nclosing:	number of descriptors in @closing
+ * @busy:	the thread closes another one
+ */
+struct mapper {
+	int event;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	unsigned int refs;
+	bool ended;
+	struct job_queue todo;
+	struct job_queue done;
+	struct closing closing[MAPPER_CLOSING];
+	unsigned int nclosing;
+	bool busy;
+};
+
+/* Threads of ended mappers. They outlive their devices, so this belongs to none. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t left;
+	unsigned int threads;
+} ending = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+
+/* Do a request without the lock, but return with it. */
+static void do_job(struct mapper *m, struct mapper_job *job)
+{
+	void (*done)(struct mapper_job *job) = job->done;
+	void (*drop)(struct mapper_job *job) = job->drop;
+	bool skip = done && m->ended;
+
+	pthread_mutex_unlock(&m->lock);
+	if (!skip)
+		job->work(job);
+	pthread_mutex_lock(&m->lock);
+	if (!done)
+		return;
+	if (m->ended) {
+		pthread_mutex_unlock(&m->lock);
+		drop(job);
+		pthread_mutex_lock(&m->lock);
+		return;
+	}
+	STAILQ_INSERT_TAIL(&m->done, job, link);
+	eventfd_write(m->event, 1);
+}
+
+/* Close a descriptor without the lock, but return with it. */
+static void close_one(struct mapper *m)
+{
+	struct closing c = m->closing[--m->nclosing];
+
+	m->busy = true;
+	pthread_mutex_unlock(&m->lock);
+	if (c.hang_up)
+		unix_hang_up(c.fd);
+	else
+		close(c.fd);
+	pthread_mutex_lock(&m->lock);
+	m->busy = false;
+	if (!m->nclosing)
+		eventfd_write(m->event, 1);
+}
+
+static void mapper_free(struct mapper *m)
+{
+	close(m->event);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static void *mapper_thread(void *arg)
+{
+	struct mapper *m = arg;
+
+	pthread_mutex_lock(&m->lock);
+	for (;;) {
+		struct mapper_job *job = STAILQ_FIRST(&m->todo);
+
+		if (job) {
+			STAILQ_REMOVE_HEAD(&m->todo, link);
+			do_job(m, job);
+		} else if (m->nclosing) {
+			close_one(m);
+		} else if (m->refs) {
+			pthread_cond_wait(&m->wake, &m->lock);
+		} else {
+			break;
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
+	mapper_free(m);
+	pthread_mutex_lock(&ending.lock);
+	ending.threads--;
+	pthread_cond_signal(&ending.left);
+	pthread_mutex_unlock(&ending.lock);
+	return NULL;
+}
+
+/*
+ * Start the thread with all signals blocked, because the main thread handles them. It gets no
+ * SIGBUS, because it accesses no mapping. Return: 0 or a negative errno.
+ */
+static int thread_start(struct mapper *m)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, mapper_thread, m);
+	if (!err)
+		pthread_setname_np(thread, "ornicd-mapper");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+int mapper_new(struct mapper **mapper)
+{
+	struct mapper *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->refs = 1;
+	STAILQ_INIT(&m->todo);
+	STAILQ_INIT(&m->done);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->wake, NULL);
+	m->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = m->event < 0 ? -errno : thread_start(m);
+	if (!err) {
+		*mapper = m;
+		return 0;
+	}
+	if (m->event >= 0)
+		close(m->event);
+	free(m);
+	return err;
+}
+
+struct mapper *mapper_get(struct mapper *m)
+{
+	if (!m)
+		return NULL;
+	pthread_mutex_lock(&m->lock);
+	m->refs++;
+	pthread_mutex_unlock(&m->lock);
+	return m;
+}
+
+void mapper_put(struct mapper *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	if (!--m->refs)
+		pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mapper_end(struct mapper *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&ending.lock);
+	ending.threads++;
+	pthread_mutex_unlock(&ending.lock);
+	pthread_mutex_lock(&m->lock);
+	m->ended = true;
+	STAILQ_CONCAT(&m->todo, &m->done);	/* to be dropped */
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	mapper_put(m);
+}
+
+bool mapper_wait(unsigned int ms)
+{
+	struct timespec end;
+	bool gone;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += ms / 1000;
+	end.tv_nsec += ms % 1000 * 1000000L;
+	if (end.tv_nsec >= 1000000000L) {
+		end.tv_nsec -= 1000000000L;
+		end.tv_sec++;
+	}
+	pthread_mutex_lock(&ending.lock);
+	while (ending.threads &&
+	       !pthread_cond_clockwait(&ending.left, &ending.lock, CLOCK_MONOTONIC, &end))
+		;
+	gone = !ending.threads;
+	pthread_mutex_unlock(&ending.lock);
+	return gone;
+}
+
+void mapper_add(struct mapper *m, struct mapper_job *job)
+{
+	void (*done)(struct mapper_job *job) = job->done;
+
+	if (!m) {
+		job->work(job);
+		if (done)
+			done(job);
+		return;
+	}
+	pthread_mutex_lock(&m->lock);
+	STAILQ_INSERT_TAIL(&m->todo, job, link);
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void add_closing(struct mapper *m, int fd, bool hang_up)
+{
+	pthread_mutex_lock(&m->lock);
+	assert(m->nclosing < MAPPER_CLOSING);
+	m->closing[m->nclosing++] = (struct closing) { fd, hang_up };
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mapper_close(struct mapper *m, int fd)
+{
+	if (m)
+		add_closing(m, fd, false);
+	else
+		close(fd);
+}
+
+void mapper_hang_up(struct mapper *m, int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	if (m)
+		add_closing(m, fd, true);
+	else
+		unix_hang_up(fd);
+}
+
+unsigned int mapper_closing(struct mapper *m)
+{
+	unsigned int n;
+
+	if (!m)
+		return 0;
+	pthread_mutex_lock(&m->lock);
+	n = m->nclosing + m->busy;
+	pthread_mutex_unlock(&m->lock);
+	return n;
+}
+
+int mapper_fd(const struct mapper *m)
+{
+	return m->event;
+}
+
+void mapper_reap(struct mapper *m)
+{
+	struct mapper_job *job;
+	struct job_queue done;
+	eventfd_t n;
+
+	eventfd_read(m->event, &n);
+	STAILQ_INIT(&done);
+	pthread_mutex_lock(&m->lock);
+	STAILQ_CONCAT(&done, &m->done);
+	pthread_mutex_unlock(&m->lock);
+	while ((job = STAILQ_FIRST(&done))) {
+		STAILQ_REMOVE_HEAD(&done, link);
+		job->done(job);
+	}
+}
