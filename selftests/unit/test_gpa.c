@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -444,6 +446,7 @@ static void test_many_files(void **state)
 	struct fixture *t = *state;
 	uint32_t got;
 
+	t->g->pool.max_files = 2 * BACKING_BUCKETS;
 	for (uint32_t i = 0; i < 2 * BACKING_BUCKETS; i++) {
 		int fd = make_file(1);
 
@@ -461,6 +464,288 @@ static void test_many_files(void **state)
 	assert_int_equal(t->g->pool.files, 0);
 	assert_true(TAILQ_EMPTY(&t->g->pool.idle));
 	assert_int_equal(t->g->pool.nidle, 0);
+}
+
+/* Return the address space of files of make_file() and big_file(), bytes. */
+static uint64_t mapped_bytes(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	uint64_t sum = 0;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, "memfd:test_gpa") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			sum += to - from;
+	fclose(f);
+	return sum;
+}
+
+static int big_file(uint64_t bytes)
+{
+	int fd = memfd_create("test_gpa", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	return fd;
+}
+
+/* A file that takes more than half of what is left is mapped in pieces, which can be shared. */
+static void test_large_file(void **state)
+{
+	const uint64_t at = 77 * PAGE;
+	struct fixture *t = *state;
+	int fd = big_file(100 * PAGE);
+	uint8_t byte = 0x77, *p;
+	void *ptr;
+
+	t->g->pool.max_bytes = 200 * PAGE - 1;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	assert_int_equal(gpa_map(t->g, 0, 8 * PAGE, RW, fd, at), 0);
+	assert_int_equal(mapped_bytes(), 8 * PAGE);
+	assert_int_equal(t->g->pool.bytes, 8 * PAGE);
+	p = gpa_ptr(t->g, 0, 8 * PAGE, true);
+	assert_non_null(p);
+	assert_int_equal(*p, 0x77);
+	p[8 * PAGE - 1] = 5;
+	assert_int_equal(pread(fd, &byte, 1, at + 8 * PAGE - 1), 1);
+	assert_int_equal(byte, 5);
+	/* within the first piece, across its end, before it */
+	assert_int_equal(gpa_map(t->g, 20 * PAGE, 2 * PAGE, RW, fd, at + 6 * PAGE), 0);
+	assert_ptr_equal(gpa_ptr(t->g, 20 * PAGE, 1, true), p + 6 * PAGE);
+	assert_int_equal(t->g->pool.files, 1);
+	assert_int_equal(gpa_map(t->g, 30 * PAGE, 2 * PAGE, RW, fd, at + 7 * PAGE), 0);
+	assert_int_equal(gpa_map(t->g, 40 * PAGE, 2 * PAGE, RW, fd, at - PAGE), 0);
+	assert_int_equal(t->g->pool.files, 3);
+	assert_int_equal(mapped_bytes(), 12 * PAGE);
+	assert_int_equal(*(uint8_t *)gpa_ptr(t->g, 41 * PAGE, 1, false), 0x77);
+	/* adjacent in the guest and in the file, but not in one mapping */
+	assert_int_equal(gpa_map(t->g, 8 * PAGE, PAGE, RW, fd, at + 8 * PAGE), 0);
+	assert_int_equal(gpa_span(t->g, 0, 9 * PAGE, true, &ptr), 8 * PAGE);
+	assert_int_equal(gpa_read(t->g, 8 * PAGE - 1, &(uint16_t) { 0 }, 2), 0);
+	/* one page fewer, and the file is mapped whole */
+	gpa_unmap_all(t->g);
+	assert_int_equal(mapped_bytes(), 0);
+	t->g->pool.max_bytes = 200 * PAGE;
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, fd, at), 0);
+	assert_int_equal(mapped_bytes(), 100 * PAGE);
+	close(fd);
+}
+
+/* The offset of a lost page is that in the file. */
+static void test_lost_in_piece(void **state)
+{
+	struct fixture *t = *state;
+	int fd = big_file(100 * PAGE);
+	size_t at;
+
+	assert_int_equal(backing_guard(), 0);
+	t->g->pool.max_bytes = 50 * PAGE;
+	assert_int_equal(gpa_map(t->g, 0, 4 * PAGE, RW, fd, 20 * PAGE), 0);
+	assert_int_equal(ftruncate(fd, 22 * PAGE), 0);
+	assert_int_equal(*(volatile uint8_t *)gpa_ptr(t->g, 3 * PAGE + 9, 1, false), 0);
+	gpa_loss(t->g, &at);
+	assert_int_equal(at, 23 * PAGE + 9);
+	backing_loss_clear();
+	close(fd);
+}
+
+static void rejected_with(struct gpa *g, uint64_t size, int fd, int err, const char *want)
+{
+	struct printed printed;
+	char said[200];
+
+	print_begin(&printed, STDERR_FILENO);
+	assert_int_equal(gpa_map(g, 1ull << 50, size, RW, fd, 0), err);
+	print_end(&printed, said, sizeof(said));
+	assert_string_equal(said, want);
+}
+
+/* Beyond its limits a client gets errors; what it does not use makes room. */
+static void test_limits(void **state)
+{
+	static const char much[] = "ornicd: warning: a client's memory files take more address "
+				   "space than its device may use\n";
+	static const char many[] = "ornicd: warning: a client has as many memory files as its "
+				   "device may map\n";
+	struct fixture *t = *state;
+	struct backing_pool *pool = &t->g->pool;
+	int fd = big_file(100 * PAGE), other = big_file(10 * PAGE), third = big_file(PAGE);
+
+	pool->max_bytes = 50 * PAGE;
+	rejected_with(t->g, 51 * PAGE, fd, -ENOMEM, much);
+	assert_int_equal(mapped_bytes(), 0);
+	assert_int_equal(gpa_map(t->g, 0, 45 * PAGE, RW, fd, 0), 0);
+	rejected_with(t->g, 6 * PAGE, other, -ENOMEM, much);
+	assert_int_equal(gpa_map(t->g, 100 * PAGE, 5 * PAGE, RW, other, 0), 0);
+	assert_int_equal(pool->bytes, 50 * PAGE);
+	/* both without users: the longer idle one goes, because it is in the way */
+	assert_int_equal(gpa_unmap(t->g, 0, 200 * PAGE), 0);
+	assert_int_equal(pool->nidle, 2);
+	assert_int_equal(gpa_map(t->g, 0, 10 * PAGE, RW, other, 0), 0);
+	assert_int_equal(mapped_bytes(), 15 * PAGE);
+	pool->max_files = 1;
+	rejected_with(t->g, PAGE, third, -ENOSPC, many);
+	assert_int_equal(gpa_map(t->g, 20 * PAGE, PAGE, RW, other, 0), 0);
+	assert_int_equal(gpa_unmap(t->g, 0, 30 * PAGE), 0);
+	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, third, 0), 0);
+	assert_int_equal(pool->files, 1);
+	assert_int_equal(mapped_bytes(), PAGE);
+	close(fd);
+	close(other);
+	close(third);
+}
+
+/* All of a file is unmapped, whether its length is a multiple of what one call unmaps or not. */
+static void test_unmapped_in_pieces(void **state)
+{
+	static const uint64_t bytes[] = { (64u << 20) - PAGE, 64u << 20, (64u << 20) + PAGE,
+					  128u << 20, (192u << 20) + 3 * PAGE };
+	struct fixture *t = *state;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+		int fd = big_file(bytes[i]);
+
+		assert_int_equal(gpa_map(t->g, (uint64_t)i << 40, PAGE, RW, fd, 0), 0);
+		close(fd);
+		sum += bytes[i];
+	}
+	assert_int_equal(mapped_bytes(), sum);
+	gpa_unmap_all(t->g);
+	assert_int_equal(mapped_bytes(), 0);
+}
+
+/* A table whose files a mapper maps */
+static struct {
+	struct gpa *g;
+	struct mapper *m;
+	int result;		/* of the last gpa_map(), 1: none yet */
+	sem_t begun, until;
+} slow;
+
+static void slow_mapped(void *arg, int err)
+{
+	assert_ptr_equal(arg, &slow);
+	slow.result = err;
+}
+
+static int slow_setup(void **state)
+{
+	if (setup(state))
+		return -1;
+	slow.g = gpa_new(NULL);
+	slow.g->mapped = slow_mapped;
+	slow.g->arg = &slow;
+	sem_init(&slow.begun, 0, 0);
+	sem_init(&slow.until, 0, 0);
+	assert_int_equal(mapper_new(&slow.m), 0);
+	backing_use_mapper(&slow.g->pool, slow.m);
+	return 0;
+}
+
+static int slow_teardown(void **state)
+{
+	gpa_free(slow.g);
+	mapper_end(slow.m);
+	assert_true(mapper_wait(5000));
+	return teardown(state);
+}
+
+static void slow_reap(void)
+{
+	struct pollfd p = { .fd = mapper_fd(slow.m), .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	mapper_reap(slow.m);
+}
+
+static int slow_map(uint64_t addr, int fd)
+{
+	slow.result = 1;
+	assert_int_equal(gpa_map(slow.g, addr, PAGE, RW, fd, 0), -EINPROGRESS);
+	assert_int_equal(slow.result, 1);
+	while (slow.result == 1)
+		slow_reap();
+	return slow.result;
+}
+
+static void block(struct mapper_job *job)
+{
+	(void)job;
+	sem_post(&slow.begun);
+	sem_wait(&slow.until);
+}
+
+static void test_by_mapper(void **state)
+{
+	struct fixture *t = *state;
+	int pipefd[2];
+	uint8_t *p;
+
+	assert_int_equal(pipe(pipefd), 0);
+	assert_int_equal(slow_map(0, t->fd), 0);
+	p = gpa_ptr(slow.g, 0, PAGE, true);
+	assert_non_null(p);
+	assert_int_equal(slow_map(4 * PAGE, t->fd), 0);
+	assert_ptr_equal(gpa_ptr(slow.g, 4 * PAGE, PAGE, true), p);
+	assert_int_equal(slow_map(8 * PAGE, pipefd[0]), -EINVAL);
+	/* without a file there is nothing to wait for */
+	assert_int_equal(gpa_map(slow.g, 12 * PAGE, PAGE, RW, -1, 0), 0);
+	assert_int_equal(gpa_map(slow.g, 0, PAGE, RW, t->fd, 0), -EEXIST);
+	assert_int_equal(slow.g->n, 3);
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+
+/* The table forgets a piece at once, and the mapper unmaps its file later. */
+static void test_unmapped_later(void **state)
+{
+	struct mapper_job wait = { .work = block };
+	struct fixture *t = *state;
+
+	assert_int_equal(slow_map(0, t->fd), 0);
+	assert_int_equal(slow_map(4 * PAGE, t->fd), 0);
+	mapper_add(slow.m, &wait);
+	sem_wait(&slow.begun);
+	gpa_unmap_all(slow.g);
+	assert_null(gpa_ptr(slow.g, 0, 1, false));
+	assert_int_equal(slow.g->pool.files, 0);
+	assert_int_equal(slow.g->pool.bytes, 0);
+	assert_true(any_mapped());
+	sem_post(&slow.until);
+	for (int i = 0; any_mapped() && i < 5000; i++)
+		usleep(1000);
+	assert_false(any_mapped());
+}
+
+/* The client is gone while its file is looked at, or mapped; the next one maps the same file. */
+static void test_client_gone(void **state)
+{
+	struct mapper_job wait = { .work = block };
+	struct fixture *t = *state;
+
+	for (int steps = 0; steps < 2; steps++) {
+		slow.result = 1;
+		if (!steps)
+			mapper_add(slow.m, &wait);
+		assert_int_equal(gpa_map(slow.g, 0, PAGE, RW, t->fd, 0), -EINPROGRESS);
+		assert_int_equal(gpa_map(slow.g, PAGE, PAGE, RW, t->fd, 0), -EBUSY);
+		if (steps)
+			slow_reap();
+		gpa_unmap_all(slow.g);
+		if (!steps)
+			sem_post(&slow.until);
+		slow_reap();
+		assert_int_equal(slow.result, 1);
+		assert_int_equal(slow.g->n, 0);
+		assert_int_equal(slow_map(0, t->fd), 0);
+		gpa_unmap_all(slow.g);
+	}
+	for (int i = 0; any_mapped() && i < 5000; i++)
+		usleep(1000);
+	assert_false(any_mapped());
 }
 
 /* A lost page reads as zeros, and the table tells where it was; other pages keep their contents. */
@@ -1078,6 +1363,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle_files_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_idle_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost_in_piece, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unmapped_in_pieces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by_mapper, slow_setup, slow_teardown),
+		cmocka_unit_test_setup_teardown(test_unmapped_later, slow_setup, slow_teardown),
+		cmocka_unit_test_setup_teardown(test_client_gone, slow_setup, slow_teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncated_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),

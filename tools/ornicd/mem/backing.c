@@ -3,6 +3,9 @@
  * Mapped memory files: identified by device and inode, reference counted, kept mapped for a
  * while when idle, and safe against a page that is lost.
  *
+ * A request takes two steps of the mapper, because only the loop knows the mappings: look at the
+ * file, then map it unless it is mapped.
+ *
  * An access raises SIGBUS if the client has truncated the file, if no huge page is free, if the
  * page's memory is broken, or if the disk below fails. That would kill the daemon and with it the
  * devices of all other virtual machines. backing_guard() installs a handler that replaces the lost
@@ -17,27 +20,79 @@
 #include "fuse.h"
 #include "../log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static struct backing_list backing_all = LIST_HEAD_INITIALIZER(backing_all);
+#define UNMAP_BYTES	(64u << 20)	/* most that one call unmaps */
+
+/* Reasons to reject a file that the log explains */
+enum why { WHY_OTHER, WHY_FUSE, WHY_FILES, WHY_BYTES };
+
+/**
+ * struct backing_request - a backing_get() in progress
+ * @job:	request to the mapper
+ * @pool:	client's pool; NULL after backing_drain()
+ * @mapper:	mapper of the pool
+ * @fd:		the client's descriptor
+ * @pid:	as in struct backing_pool
+ * @offset:	first byte to be used
+ * @size:	bytes to be used
+ * @room:	bytes that the client may still map
+ * @dev:	identity of the file
+ * @ino:	identity of the file
+ * @len:	length of the file, bytes
+ * @writable:	as in struct backing
+ * @durable:	for durable_open()
+ * @b:		a mapping that is in no pool yet, or NULL
+ * @err:	result, 0 or a negative errno
+ * @why:	reason of @err for the log
+ * @inside:	backing_get() has not returned yet
+ * @found:	result for backing_get()
+ */
+struct backing_request {
+	struct mapper_job job;
+	struct backing_pool *pool;
+	struct mapper *mapper;
+	int fd;
+	pid_t pid;
+	uint64_t offset;
+	uint64_t size;
+	uint64_t room;
+	dev_t dev;
+	ino_t ino;
+	uint64_t len;
+	bool writable;
+	struct durable_file durable;
+	struct backing *b;
+	int err;
+	enum why why;
+	bool inside;
+	struct backing *found;
+};
+static_assert(!offsetof(struct backing_request, job), "a job is its request");
+
+static LIST_HEAD(, backing_pool) pools = LIST_HEAD_INITIALIZER(pools);
 static bool backing_pending;
 
 static struct backing *backing_find(const uint8_t *addr)
 {
+	struct backing_pool *pool;
 	struct backing *b;
 
-	LIST_FOREACH(b, &backing_all, all)
-		if (addr >= b->base && addr < b->base + b->len)
-			return b;
+	LIST_FOREACH(pool, &pools, link)
+		TAILQ_FOREACH(b, &pool->all, all)
+			if (addr >= b->base && addr < b->base + b->len)
+				return b;
 	return NULL;
 }
 
@@ -57,7 +112,7 @@ static bool backing_replace(struct backing *b, size_t at, int code)
 		durable_lose(b->durable);
 	__atomic_store_n(&backing_pending, true, __ATOMIC_RELAXED);
 	if (!b->pool->lost) {
-		b->pool->lost_at = at;
+		b->pool->lost_at = b->offset + at;
 		__atomic_store_n(&b->pool->lost, code, __ATOMIC_RELAXED);
 	}
 	return backing_blank(b->base + at / b->page * b->page, b->page) ||
@@ -65,7 +120,7 @@ static bool backing_replace(struct backing *b, size_t at, int code)
 }
 
 /*
- * SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the list.
+ * SIGBUS handler; runs on the loop's thread, which alone accesses mappings and changes the lists.
  * BUS_MCEERR_AO reports broken memory that was not accessed. A signal of another process has a code
  * of 0 or less, and ends this one.
  */
@@ -118,6 +173,18 @@ void backing_loss_clear(void)
 	backing_pending = false;
 }
 
+/* Empty the pool of mappings, wherever they are now. */
+static void pool_reset(struct backing_pool *pool)
+{
+	memset(pool->bucket, 0, sizeof(pool->bucket));
+	TAILQ_INIT(&pool->all);
+	TAILQ_INIT(&pool->idle);
+	LIST_INIT(&pool->disk);
+	pool->files = 0;
+	pool->nidle = 0;
+	pool->bytes = 0;
+}
+
 /**
  * backing_init() - initialise the pool of a client
  * @pool:	pool, zeroed
@@ -127,9 +194,14 @@ void backing_loss_clear(void)
  */
 int backing_init(struct backing_pool *pool, struct log_source *log)
 {
-	TAILQ_INIT(&pool->idle);
 	pool->client = durable_client_new(log);
-	return pool->client ? 0 : -ENOMEM;
+	if (!pool->client)
+		return -ENOMEM;
+	pool_reset(pool);
+	pool->max_files = BACKING_FILES;
+	pool->max_bytes = BACKING_BYTES;
+	LIST_INSERT_HEAD(&pools, pool, link);
+	return 0;
 }
 
 /**
@@ -138,7 +210,19 @@ int backing_init(struct backing_pool *pool, struct log_source *log)
  */
 void backing_fini(struct backing_pool *pool)
 {
+	LIST_REMOVE(pool, link);
 	durable_client_free(pool->client);
+}
+
+/**
+ * backing_use_mapper() - let a mapper do what may block
+ * @pool:	pool without mappings
+ * @mapper:	mapper; the pool must be gone before mapper_end()
+ */
+void backing_use_mapper(struct backing_pool *pool, struct mapper *mapper)
+{
+	pool->mapper = mapper;
+	durable_use_mapper(pool->client, mapper);
 }
 
 static struct backing_list *backing_bucket(struct backing_pool *pool, uint64_t ino)
@@ -146,136 +230,368 @@ static struct backing_list *backing_bucket(struct backing_pool *pool, uint64_t i
 	return &pool->bucket[ino % BACKING_BUCKETS];
 }
 
-/* Unmap an idle file. */
-static void backing_unmap(struct backing_pool *pool, struct backing *b)
+/*
+ * Unmap in pieces: each call holds a lock of the process, for which the loop waits when it
+ * allocates memory.
+ */
+static void unmap(const struct backing *b)
 {
+	size_t piece = b->page > UNMAP_BYTES ? b->page : UNMAP_BYTES;
+
+	for (size_t at = 0; at < b->len; at += piece)
+		munmap(b->base + at, b->len - at < piece ? b->len - at : piece);
+}
+
+static void unmap_all(struct mapper_job *job)
+{
+	struct backing_queue unmapped = TAILQ_HEAD_INITIALIZER(unmapped);
+	struct backing *b = (struct backing *)job;
+
+	TAILQ_CONCAT(&unmapped, &b->unmap, all);
+	while ((b = TAILQ_FIRST(&unmapped))) {
+		TAILQ_REMOVE(&unmapped, b, all);
+		unmap(b);
+		free(b);
+	}
+}
+
+/* Let the mapper unmap the mappings @gone, which are in no pool any more. */
+static void backing_unmap(struct mapper *mapper, struct backing_queue *gone)
+{
+	struct backing *first = TAILQ_FIRST(gone);
+
+	if (!first)
+		return;
+	TAILQ_INIT(&first->unmap);
+	TAILQ_CONCAT(&first->unmap, gone, all);
+	first->job = (struct mapper_job) { .work = unmap_all };
+	mapper_add(mapper, &first->job);
+}
+
+/* Remove the mapping that has been idle for longest. */
+static void backing_evict(struct backing_pool *pool)
+{
+	struct backing_queue gone = TAILQ_HEAD_INITIALIZER(gone);
+	struct backing *b = TAILQ_FIRST(&pool->idle);
+
 	TAILQ_REMOVE(&pool->idle, b, idle);
 	pool->nidle--;
 	LIST_REMOVE(b, bucket);
-	LIST_REMOVE(b, all);
+	TAILQ_REMOVE(&pool->all, b, all);
 	pool->files--;
-	munmap(b->base, b->len);
+	pool->bytes -= b->len;
+	if (b->durable)
+		LIST_REMOVE(b, disk);
 	durable_put(b->durable);
-	free(b);
+	TAILQ_INSERT_TAIL(&gone, b, all);
+	backing_unmap(pool->mapper, &gone);
 }
 
-/* A mapping of hugetlbfs can be replaced in huge pages only. */
-static size_t backing_page(int fd, const struct stat *st)
+/* Find a mapping of the file that has the bytes. */
+static struct backing *backing_have(struct backing_pool *pool, const struct backing_request *r)
 {
-	struct statfs fs;
+	struct backing *b;
 
-	if (!fstatfs(fd, &fs) && fs.f_type == HUGETLBFS_MAGIC)
-		return st->st_blksize;
-	return sysconf(_SC_PAGESIZE);
+	LIST_FOREACH(b, backing_bucket(pool, r->ino), bucket)
+		if (b->dev == r->dev && b->ino == r->ino && b->writable == r->writable &&
+		    r->offset >= b->offset && r->offset + r->size <= b->offset + b->len)
+			return b;
+	return NULL;
 }
 
-static int backing_mmap(struct backing_pool *pool, int fd, const struct stat *st, bool writable,
-			struct backing **backing)
+static bool request_in_file(const struct backing_request *r)
 {
-	struct backing *b = calloc(1, sizeof(*b));
-	int err;
+	return r->offset <= r->len && r->size <= r->len - r->offset;
+}
 
-	if (!b)
-		return -ENOMEM;
-	/* Before the first store, so that its descriptor gets the report of a failed write-back. */
-	err = durable_open(pool->client, fd, &b->durable);
-	if (err) {
-		free(b);
-		return err;
-	}
-	b->len = st->st_size;
-	b->base = mmap(NULL, b->len, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-		       MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (b->base == MAP_FAILED) {
-		err = -errno;
-		durable_put(b->durable);
-		free(b);
-		return err;
-	}
-	b->pool = pool;
-	b->page = backing_page(fd, st);
-	b->dev = st->st_dev;
-	b->ino = st->st_ino;
-	b->writable = writable;
-	b->refs = 1;
-	LIST_INSERT_HEAD(backing_bucket(pool, b->ino), b, bucket);
-	LIST_INSERT_HEAD(&backing_all, b, all);
-	pool->files++;
-	*backing = b;
+/* Identify the file, without a question to its server. */
+static int identify(struct backing_request *r, struct statx *st)
+{
+	int flags = fcntl(r->fd, F_GETFL);
+
+	if (flags < 0 || statx(r->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			       STATX_BASIC_STATS | STATX_MNT_ID, st) < 0)
+		return -errno;
+	if (!S_ISREG(st->stx_mode) || (flags & O_ACCMODE) == O_WRONLY)
+		return -EINVAL;
+	r->writable = (flags & O_ACCMODE) == O_RDWR;
+	r->dev = makedev(st->stx_dev_major, st->stx_dev_minor);
+	r->ino = st->stx_ino;
+	r->len = st->stx_size;
 	return 0;
+}
+
+static void look(struct mapper_job *job)
+{
+	struct backing_request *r = (struct backing_request *)job;
+	struct statx st;
+
+	r->err = identify(r, &st);
 }
 
 /*
  * Reject a file that may be on FUSE, because its server could stop the loop, and with it all other
- * clients, at any access. The check does not touch the file. A mapped file has passed it before.
+ * clients, at any access. The check does not touch the file.
  */
-static int backing_admit(struct backing_pool *pool, int fd)
+static int admit(struct backing_request *r)
 {
-	const struct backing *b;
 	struct statx st;
-	int ret;
+	int ret = identify(r, &st);
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.stx_mode))
-		return -EINVAL;
-	LIST_FOREACH(b, backing_bucket(pool, st.stx_ino), bucket)
-		if (b->dev == makedev(st.stx_dev_major, st.stx_dev_minor) && b->ino == st.stx_ino)
-			return 0;
-	ret = fuse_possible(fd, &st, pool->pid);
+	if (!ret)
+		ret = fuse_possible(r->fd, &st, r->pid);
 	if (ret <= 0)
 		return ret;
-	log_from(pool->client->log, LOG_WARN,
-		 "a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted");
+	r->why = WHY_FUSE;
 	return -EOPNOTSUPP;
+}
+
+/* Ask the file system for the current length. */
+static int measure(struct backing_request *r, size_t *page)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0 || fstatfs(r->fd, &fs) < 0)
+		return -errno;
+	r->len = st.st_size;
+	/* A mapping of hugetlbfs can be replaced in huge pages only. */
+	*page = fs.f_type == HUGETLBFS_MAGIC ? (size_t)st.st_blksize :
+					       (size_t)sysconf(_SC_PAGESIZE);
+	return request_in_file(r) ? 0 : -ERANGE;
+}
+
+/* Choose the part of the file to be mapped. */
+static int choose(struct backing_request *r)
+{
+	struct backing *b = r->b;
+	uint64_t end = (r->offset + r->size + b->page - 1) / b->page * b->page;
+
+	b->len = r->len;
+	if (b->len <= r->room / 2)
+		return 0;
+	b->offset = r->offset / b->page * b->page;
+	b->len = end - b->offset;
+	if (b->len <= r->room)
+		return 0;
+	r->why = WHY_BYTES;
+	return -ENOMEM;
+}
+
+static int map_file(struct backing_request *r)
+{
+	struct backing *b = r->b;
+	int err = choose(r);
+
+	/* Before the first store, so that its descriptor gets the report of a failed write-back. */
+	if (!err)
+		err = durable_look(r->fd, &r->durable);
+	if (err)
+		return err;
+	b->base = mmap(NULL, b->len, r->writable ? PROT_READ | PROT_WRITE : PROT_READ,
+		       MAP_SHARED | MAP_NORESERVE, r->fd, b->offset);
+	return b->base == MAP_FAILED ? -errno : 0;
+}
+
+static void request_clean(struct backing_request *r)
+{
+	if (r->durable.fd >= 0)
+		close(r->durable.fd);
+	r->durable.fd = -1;
+	free(r->b);
+	r->b = NULL;
+}
+
+static void map(struct mapper_job *job)
+{
+	struct backing_request *r = (struct backing_request *)job;
+	size_t page;
+
+	r->err = admit(r);
+	if (!r->err)
+		r->err = measure(r, &page);
+	if (r->err)
+		return;
+	r->b = calloc(1, sizeof(*r->b));
+	if (!r->b) {
+		r->err = -ENOMEM;
+		return;
+	}
+	r->b->page = page;
+	r->err = map_file(r);
+	if (r->err)
+		request_clean(r);
+}
+
+/* Free a request without user, and what it got. */
+static void drop(struct mapper_job *job)
+{
+	struct backing_request *r = (struct backing_request *)job;
+
+	if (r->b)
+		unmap(r->b);
+	request_clean(r);
+	free(r);
+}
+
+/* Free a request on the loop's thread: closing a file may block. */
+static void request_free(struct backing_request *r)
+{
+	r->job = (struct mapper_job) { .work = drop };
+	if (r->b || r->durable.fd >= 0)
+		mapper_add(r->mapper, &r->job);
+	else
+		free(r);
+}
+
+static void explain(const struct backing_request *r)
+{
+	static const char * const text[] = {
+		[WHY_FUSE] = "a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted",
+		[WHY_FILES] = "a client has as many memory files as its device may map",
+		[WHY_BYTES] = "a client's memory files take more address space than its device may use",
+	};
+
+	if (r->why != WHY_OTHER)
+		log_from(r->pool->client->log, LOG_WARN, "%s", text[r->why]);
+}
+
+/* End a request by an error, or by a mapping, which gets a user. */
+static void finish(struct backing_request *r, int err, struct backing *b)
+{
+	struct backing_pool *pool = r->pool;
+
+	explain(r);
+	if (b && !b->refs++) {
+		TAILQ_REMOVE(&pool->idle, b, idle);
+		pool->nidle--;
+	}
+	r->err = err;
+	r->found = b;
+	pool->request = NULL;
+	if (r->inside)
+		return;
+	request_free(r);
+	pool->got(pool, err, b);
+}
+
+/* Add a mapping to its pool, without a user. */
+static void backing_insert(struct backing_request *r)
+{
+	struct backing_pool *pool = r->pool;
+	struct backing *b = r->b;
+
+	r->b = NULL;
+	b->pool = pool;
+	b->dev = r->dev;
+	b->ino = r->ino;
+	b->writable = r->writable;
+	LIST_INSERT_HEAD(backing_bucket(pool, b->ino), b, bucket);
+	TAILQ_INSERT_TAIL(&pool->all, b, all);
+	pool->files++;
+	pool->bytes += b->len;
+	if (b->durable)
+		LIST_INSERT_HEAD(&pool->disk, b, disk);
+	TAILQ_INSERT_TAIL(&pool->idle, b, idle);
+	pool->nidle++;
+	finish(r, 0, b);
+}
+
+static void mapped(struct mapper_job *job)
+{
+	struct backing_request *r = (struct backing_request *)job;
+
+	if (!r->pool) {
+		request_free(r);
+		return;
+	}
+	if (!r->err)
+		r->err = durable_open(r->pool->client, &r->durable, &r->b->durable);
+	if (r->err)
+		finish(r, r->err, NULL);
+	else
+		backing_insert(r);
+}
+
+/* Map the file, after mappings without users that leave it no room. */
+static void request_map(struct backing_request *r)
+{
+	struct backing_pool *pool = r->pool;
+
+	while (pool->nidle && (pool->files >= pool->max_files ||
+			       pool->bytes + r->len > pool->max_bytes / 2))
+		backing_evict(pool);
+	if (pool->files >= pool->max_files) {
+		r->why = WHY_FILES;
+		finish(r, -ENOSPC, NULL);
+		return;
+	}
+	r->room = pool->max_bytes - pool->bytes;
+	r->job.work = map;
+	r->job.done = mapped;
+	mapper_add(r->mapper, &r->job);
+}
+
+static void looked(struct mapper_job *job)
+{
+	struct backing_request *r = (struct backing_request *)job;
+	struct backing *b = NULL;
+
+	if (!r->pool) {
+		request_free(r);
+		return;
+	}
+	if (!r->err && request_in_file(r))
+		b = backing_have(r->pool, r);
+	if (r->err || b)
+		finish(r, r->err, b);
+	else
+		request_map(r);
 }
 
 /**
  * backing_get() - map a file, unless it is mapped, and take a reference
  * @pool:	files of this client
- * @fd:		descriptor of the file; the caller may close it afterwards
+ * @fd:		descriptor of the file; the caller closes it after the result, or by the mapper
  * @offset:	first byte to be used
  * @size:	bytes to be used
  * @backing:	returns the mapped file
  *
- * Return: 0; -EINVAL if @fd is not a regular, readable file (memfd, hugetlbfs and shared memory
- * are); -EOPNOTSUPP if it may be on FUSE; -ERANGE if the file is too short; -EMFILE, -ENFILE or
- * -ENOMEM; else a negative errno of fcntl(), statx(), fstat(), fstatfs() or mmap().
+ * Return: 0; -EINPROGRESS if the result comes by @pool->got(), which backing_drain() prevents;
+ * -EBUSY if it waits for an earlier one; -EINVAL if @fd is not a regular, readable file (memfd,
+ * hugetlbfs and shared memory are); -EOPNOTSUPP if it may be on FUSE; -ERANGE if the file is too
+ * short; -ENOSPC or -ENOMEM beyond the limits of the pool; -EMFILE, -ENFILE or -ENOMEM; else a
+ * negative errno of fcntl(), statx(), fstat(), fstatfs() or mmap().
  */
 int backing_get(struct backing_pool *pool, int fd, uint64_t offset, uint64_t size,
 		struct backing **backing)
 {
-	struct backing *b;
-	bool writable;
-	struct stat st;
-	int flags, err;
+	struct backing_request *r;
+	int err;
 
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0)
-		return -errno;
-	err = backing_admit(pool, fd);
-	if (err)
-		return err;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if ((flags & O_ACCMODE) == O_WRONLY)
-		return -EINVAL;
-	if (offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
-		return -ERANGE;
-	writable = (flags & O_ACCMODE) == O_RDWR;
-	/* A file that grew gets a second mapping, because pointers into the first are used. */
-	LIST_FOREACH(b, backing_bucket(pool, st.st_ino), bucket)
-		if (b->dev == st.st_dev && b->ino == st.st_ino && b->writable == writable &&
-		    b->len == (size_t)st.st_size)
-			break;
-	if (!b)
-		return backing_mmap(pool, fd, &st, writable, backing);
-	if (!b->refs++) {
-		TAILQ_REMOVE(&pool->idle, b, idle);
-		pool->nidle--;
-	}
-	*backing = b;
-	return 0;
+	if (pool->request)
+		return -EBUSY;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->job = (struct mapper_job) { .work = look, .done = looked, .drop = drop };
+	r->pool = pool;
+	r->mapper = pool->mapper;
+	r->fd = fd;
+	r->pid = pool->pid;
+	r->offset = offset;
+	r->size = size;
+	r->durable.fd = -1;
+	pool->request = r;
+	r->inside = true;
+	mapper_add(r->mapper, &r->job);
+	r->inside = false;
+	if (pool->request)
+		return -EINPROGRESS;
+	err = r->err;
+	*backing = r->found;
+	request_free(r);
+	return err;
 }
 
 /**
@@ -292,18 +608,25 @@ void backing_put(struct backing_pool *pool, struct backing *b)
 		return;
 	TAILQ_INSERT_TAIL(&pool->idle, b, idle);
 	if (++pool->nidle > BACKING_IDLE_MAX)
-		backing_unmap(pool, TAILQ_FIRST(&pool->idle));
+		backing_evict(pool);
 }
 
 /**
- * backing_drain() - unmap all idle files, because the client is gone
+ * backing_drain() - unmap all files, whether they have users or not, because the client is gone
  * @pool:	files of this client
  */
 void backing_drain(struct backing_pool *pool)
 {
+	struct backing_queue gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct backing *b;
 
-	while ((b = TAILQ_FIRST(&pool->idle)))
-		backing_unmap(pool, b);
+	if (pool->request)
+		pool->request->pool = NULL;
+	pool->request = NULL;
+	LIST_FOREACH(b, &pool->disk, disk)
+		durable_put(b->durable);
+	TAILQ_CONCAT(&gone, &pool->all, all);
+	pool_reset(pool);
+	backing_unmap(pool->mapper, &gone);
 	pool->lost = 0;
 }

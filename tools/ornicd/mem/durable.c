@@ -6,11 +6,15 @@
 
 #include "durable.h"
 
+#include "mapper.h"
+
 #include "../log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +22,17 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+/**
+ * struct closer - allocated with the file, so that closing it needs no memory
+ * @job:	request to the mapper
+ * @fd:		descriptor to be closed
+ */
+struct closer {
+	struct mapper_job job;
+	int fd;
+};
+static_assert(!offsetof(struct closer, job), "a job is its closer");
 
 /* Files with users, and those that are remembered because they lost data */
 static LIST_HEAD(, durable) durable_all = LIST_HEAD_INITIALIZER(durable_all);
@@ -35,10 +50,17 @@ struct durable_client *durable_client_new(struct log_source *log)
 	return c;
 }
 
+void durable_use_mapper(struct durable_client *c, struct mapper *m)
+{
+	c->mapper = mapper_get(m);
+}
+
 static void client_put(struct durable_client *c)
 {
-	if (!--c->refs)
-		free(c);
+	if (--c->refs)
+		return;
+	mapper_put(c->mapper);
+	free(c);
 }
 
 /* Forget the file that lost data longest ago. */
@@ -136,26 +158,59 @@ static int reopen(int fd)
 	return own < 0 ? -errno : own;
 }
 
-static int durable_new(struct durable_client *c, int fd, const struct durable_id *id,
+int durable_look(int fd, struct durable_file *file)
+{
+	int err = lives_in_memory(fd);
+
+	*file = (struct durable_file) { .disk = !err, .fd = -1 };
+	if (err)
+		return err < 0 ? err : 0;
+	err = identify(fd, &file->id);
+	if (err)
+		return err;
+	file->fd = reopen(fd);
+	if (file->fd < 0) {
+		file->err = file->fd;
+		file->fd = -1;
+	}
+	return 0;
+}
+
+/* The daemon cannot open the file. Return: 0 if the client may map it nevertheless. */
+static int unopened(const struct durable_client *c, int err)
+{
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		return err;
+	log_from(c->log, LOG_WARN,
+		 "cannot open a client's memory file, so FLUSH cannot make it durable: %s; let ornicd read the file",
+		 strerror(-err));
+	return 0;
+}
+
+static void close_file(struct mapper_job *job)
+{
+	struct closer *closer = (struct closer *)job;
+
+	close(closer->fd);
+	free(closer);
+}
+
+static int durable_new(struct durable_client *c, struct durable_file *file,
 		       struct durable **durable)
 {
+	struct closer *closer = calloc(1, sizeof(*closer));
 	struct durable *d = calloc(1, sizeof(*d));
-	int err;
 
-	if (!d)
-		return -ENOMEM;
-	d->fd = reopen(fd);
-	if (d->fd < 0) {
-		err = d->fd;
+	if (!closer || !d) {
+		free(closer);
 		free(d);
-		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
-			return err;
-		log_from(c->log, LOG_WARN,
-			 "cannot open a client's memory file, so FLUSH cannot make it durable: %s; let ornicd read the file",
-			 strerror(-err));
-		return 0;
+		return -ENOMEM;
 	}
-	d->id = *id;
+	*closer = (struct closer) { { .work = close_file }, file->fd };
+	d->closer = closer;
+	d->fd = file->fd;
+	file->fd = -1;
+	d->id = file->id;
 	d->client = c;
 	c->refs++;
 	d->refs = 1;
@@ -164,21 +219,16 @@ static int durable_new(struct durable_client *c, int fd, const struct durable_id
 	return 0;
 }
 
-int durable_open(struct durable_client *c, int fd, struct durable **durable)
+int durable_open(struct durable_client *c, struct durable_file *file, struct durable **durable)
 {
-	struct durable_id id;
 	struct durable *d;
-	int err = lives_in_memory(fd);
 
 	*durable = NULL;
-	if (err)
-		return err < 0 ? err : 0;
-	err = identify(fd, &id);
-	if (err)
-		return err;
-	d = find(&id);
+	if (!file->disk)
+		return 0;
+	d = find(&file->id);
 	if (!d)
-		return durable_new(c, fd, &id, durable);
+		return file->err ? unopened(c, file->err) : durable_new(c, file, durable);
 	if (!d->refs++)
 		revive(c, d);
 	*durable = d;
@@ -213,8 +263,9 @@ void durable_put(struct durable *d)
 	if (!d || --d->refs)
 		return;
 	c = d->client;
-	if (d->fd >= 0)
-		close(d->fd);
+	if (d->closer)
+		mapper_add(c->mapper, &d->closer->job);
+	d->closer = NULL;
 	d->fd = -1;
 	if (durable_lost(d) && !c->gone) {
 		remember(d);

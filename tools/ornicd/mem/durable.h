@@ -11,7 +11,8 @@
  * daemon therefore opens the file again, once for all its clients, and remembers a file that lost
  * data when nobody has it mapped any more, because the client may map it again.
  *
- * All functions run on the loop's thread.
+ * All functions except durable_look() run on the loop's thread. Opening and closing a file may block:
+ * a mapper does it (mapper.h).
  */
 #ifndef ORNICD_MEM_DURABLE_H
 #define ORNICD_MEM_DURABLE_H
@@ -20,7 +21,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct closer;
 struct log_source;
+struct mapper;
 struct syncer;
 
 LIST_HEAD(sync_list, sync_wait);
@@ -39,6 +42,7 @@ TAILQ_HEAD(durable_queue, durable);
  * @running:	number of syncs that run
  * @todo:	files that wait for a thread
  * @waiting:	in the syncer's list while @todo is not empty
+ * @mapper:	closes the client's files; NULL: they are closed at once
  */
 struct durable_client {
 	struct log_source *log;
@@ -49,6 +53,7 @@ struct durable_client {
 	unsigned int running;
 	struct durable_queue todo;
 	LIST_ENTRY(durable_client) waiting;
+	struct mapper *mapper;
 };
 
 /**
@@ -66,6 +71,7 @@ struct durable_id {
 /**
  * struct durable - the file
  * @fd:		descriptor, -1 if the file lost data before it was mapped: it is never synchronised
+ * @closer:	to close @fd
  * @id:		identity
  * @client:	client that mapped it first
  * @refs:	number of users: mappings, memory keys, the syncer
@@ -82,6 +88,7 @@ struct durable_id {
  */
 struct durable {
 	int fd;
+	struct closer *closer;
 	struct durable_id id;
 	struct durable_client *client;
 	unsigned int refs;
@@ -100,14 +107,37 @@ struct durable_client *durable_client_new(struct log_source *log);
 /* durable_client_free() - forget the client's files, except those with users; NULL is ignored */
 void durable_client_free(struct durable_client *c);
 
+/* durable_use_mapper() - let a mapper close the files; takes a reference to it */
+void durable_use_mapper(struct durable_client *c, struct mapper *m);
+
+/**
+ * struct durable_file - a file that a client is about to map
+ * @disk:	it is not in RAM only
+ * @id:		identity, if @disk
+ * @fd:		descriptor of our own; the caller closes it, unless it is -1
+ * @err:	negative errno of opening it, or 0
+ */
+struct durable_file {
+	bool disk;
+	struct durable_id id;
+	int fd;
+	int err;
+};
+
 /*
- * durable_open() - get the handle of a file that @c maps; opens the file unless a handle exists
- * @fd:		the client's descriptor
+ * durable_look() - fill in @file for the descriptor @fd of a client; on any thread, may block
+ * Return: 0, or a negative errno of fstatfs() or statx().
+ */
+int durable_look(int fd, struct durable_file *file);
+
+/*
+ * durable_open() - get the handle of a file that @c maps
+ * @file:	from durable_look(); its @fd becomes -1 if the handle takes it
  * @durable:	returns the handle with one reference; NULL if the file is in RAM only, or if the
  *		daemon may not open it, which it logs
- * Return: 0, or a negative errno without memory or descriptors, or of fstatfs() or statx().
+ * Return: 0, or a negative errno without memory or descriptors.
  */
-int durable_open(struct durable_client *c, int fd, struct durable **durable);
+int durable_open(struct durable_client *c, struct durable_file *file, struct durable **durable);
 
 /* durable_lose() - note that data did not, or will not, reach the file; safe in signal handlers */
 static inline void durable_lose(struct durable *d)

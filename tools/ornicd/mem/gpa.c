@@ -13,37 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/**
- * gpa_new() - create an empty table
- * @log:	source of log lines, NULL: none; outlives the table
- *
- * Return: the table or NULL.
- */
-struct gpa *gpa_new(struct log_source *log)
-{
-	struct gpa *g = calloc(1, sizeof(*g));
-
-	if (g && backing_init(&g->pool, log)) {
-		free(g);
-		return NULL;
-	}
-	return g;
-}
-
-/**
- * gpa_free() - unmap everything and free the table
- * @g:	table; NULL is ignored
- */
-void gpa_free(struct gpa *g)
-{
-	if (!g)
-		return;
-	gpa_unmap_all(g);
-	backing_fini(&g->pool);
-	free(g->entry);
-	free(g);
-}
-
 static uint64_t gpa_last(const struct gpa_entry *e)
 {
 	return e->addr + (e->size - 1);
@@ -80,23 +49,93 @@ static int gpa_grow(struct gpa *g)
 	return 0;
 }
 
+static void gpa_insert(struct gpa *g, const struct gpa_entry *e)
+{
+	uint32_t at = gpa_lower(g, e->addr);
+
+	memmove(&g->entry[at + 1], &g->entry[at], (g->n - at) * sizeof(*e));
+	g->entry[at] = *e;
+	g->n++;
+}
+
+/* Add the piece whose file @b has been mapped. Return: 0 or -EACCES. */
+static int gpa_add(struct gpa *g, uint64_t offset, struct backing *b)
+{
+	struct gpa_entry *e = &g->adding;
+
+	if ((e->prot & GPA_WRITE) && !b->writable) {
+		backing_put(&g->pool, b);
+		return -EACCES;
+	}
+	e->host = b->base + (offset - b->offset);
+	e->backing = b;
+	gpa_insert(g, e);
+	return 0;
+}
+
+static void gpa_got(struct backing_pool *pool, int err, struct backing *b)
+{
+	struct gpa *g = (struct gpa *)((char *)pool - offsetof(struct gpa, pool));
+
+	if (!err)
+		err = gpa_add(g, g->offset, b);
+	g->mapped(g->arg, err);
+}
+
+/**
+ * gpa_new() - create an empty table
+ * @log:	source of log lines, NULL: none; outlives the table
+ *
+ * Return: the table or NULL.
+ */
+struct gpa *gpa_new(struct log_source *log)
+{
+	struct gpa *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	if (backing_init(&g->pool, log)) {
+		free(g);
+		return NULL;
+	}
+	g->pool.got = gpa_got;
+	return g;
+}
+
+/**
+ * gpa_free() - unmap everything and free the table
+ * @g:	table; NULL is ignored
+ */
+void gpa_free(struct gpa *g)
+{
+	if (!g)
+		return;
+	gpa_unmap_all(g);
+	backing_fini(&g->pool);
+	free(g->entry);
+	free(g);
+}
+
 /**
  * gpa_map() - add a piece
  * @g:		table
  * @addr:	first DMA address
  * @size:	bytes
  * @prot:	set of &enum gpa_prot
- * @fd:		file that contains it, remains the caller's; -1: none, so it cannot be accessed
+ * @fd:		file that contains it, remains the caller's, as in backing_get(); -1: none, so it
+ *		cannot be accessed
  * @offset:	offset in the file, bytes
  *
- * Return: 0; -EINVAL for an empty or wrapping range; -EEXIST if it overlaps another piece;
- * -ENOSPC if the table is full; -EACCES if @prot has GPA_WRITE and @fd is read-only; -ENOMEM; or
- * an error of backing_get().
+ * Return: 0; -EINPROGRESS if the result comes by @g->mapped(), which gpa_unmap_all() prevents;
+ * -EINVAL for an empty or wrapping range; -EEXIST if it overlaps another piece; -ENOSPC if the
+ * table is full; -EACCES if @prot has GPA_WRITE and @fd is read-only; -ENOMEM; or an error of
+ * backing_get().
  */
 int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int fd,
 	    uint64_t offset)
 {
 	struct gpa_entry e = { .addr = addr, .size = size, .prot = prot };
+	struct backing *b;
 	uint32_t at;
 	int err;
 
@@ -110,20 +149,14 @@ int gpa_map(struct gpa *g, uint64_t addr, uint64_t size, unsigned int prot, int 
 	err = gpa_grow(g);
 	if (err)
 		return err;
-	if (fd >= 0) {
-		err = backing_get(&g->pool, fd, offset, size, &e.backing);
-		if (err)
-			return err;
-		if ((prot & GPA_WRITE) && !e.backing->writable) {
-			backing_put(&g->pool, e.backing);
-			return -EACCES;
-		}
-		e.host = e.backing->base + offset;
+	if (fd < 0) {
+		gpa_insert(g, &e);
+		return 0;
 	}
-	memmove(&g->entry[at + 1], &g->entry[at], (g->n - at) * sizeof(e));
-	g->entry[at] = e;
-	g->n++;
-	return 0;
+	g->adding = e;
+	g->offset = offset;
+	err = backing_get(&g->pool, fd, offset, size, &b);
+	return err ? err : gpa_add(g, offset, b);
 }
 
 /**
@@ -163,12 +196,11 @@ int gpa_unmap(struct gpa *g, uint64_t addr, uint64_t size)
 /**
  * gpa_unmap_all() - remove all pieces and unmap the client's files
  * @g:	table
+ *
+ * It takes the same time for any number of pieces.
  */
 void gpa_unmap_all(struct gpa *g)
 {
-	for (uint32_t i = 0; i < g->n; i++)
-		if (g->entry[i].backing)
-			backing_put(&g->pool, g->entry[i].backing);
 	g->n = 0;
 	g->last = 0;
 	backing_drain(&g->pool);

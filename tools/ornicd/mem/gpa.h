@@ -6,7 +6,8 @@
  * compares the address with the piece found last. A range may cover several pieces if they are
  * adjacent both in the guest and in one mapping of the daemon.
  *
- * Table changes and look-ups happen on one thread. A pointer is valid until a piece is removed.
+ * Table changes and look-ups happen on one thread. A pointer is valid until a piece is removed. A
+ * piece is unmapped after that, by a mapper.
  */
 #ifndef ORNICD_MEM_GPA_H
 #define ORNICD_MEM_GPA_H
@@ -49,6 +50,10 @@ struct gpa_entry {
  * @cap:	number of pieces that @entry has memory for
  * @last:	index of the piece found last; always a valid index if @n > 0
  * @pool:	files of the pieces
+ * @adding:	piece whose file is being mapped
+ * @offset:	its offset in the file, bytes
+ * @mapped:	called with the result of gpa_map(), unless gpa_map() returned it
+ * @arg:	argument of @mapped
  */
 struct gpa {
 	struct gpa_entry *entry;
@@ -56,6 +61,10 @@ struct gpa {
 	uint32_t cap;
 	uint32_t last;
 	struct backing_pool pool;
+	struct gpa_entry adding;
+	uint64_t offset;
+	void (*mapped)(void *arg, int err);
+	void *arg;
 };
 
 struct gpa *gpa_new(struct log_source *log);
