@@ -31,6 +31,7 @@ static struct {
 	int64_t stopped;	/* before the loop looks for events, ns */
 	int64_t handling;	/* time that the next request takes, ns */
 	int result;
+	bool wait;		/* the next requests wait */
 	unsigned int requests, closed;
 } t;
 
@@ -46,6 +47,8 @@ static int request(void *arg, struct vfu_msg *m)
 	(void)arg;
 	t.requests++;
 	t.now += t.handling;
+	if (t.wait)
+		return VFU_WAIT;
 	memcpy(m->out, m->payload, m->len);	/* as our device answers, also an unmap */
 	m->out_len = m->len;
 	if (m->hdr.cmd == VFU_REGION_READ) {
@@ -83,7 +86,7 @@ static void run(void)
 
 static int setup(void **state)
 {
-	const struct vfu_handler handler = { request, closed, NULL };
+	const struct vfu_handler handler = { request, closed, NULL, NULL };
 	int pair[2];
 
 	(void)state;
@@ -265,12 +268,36 @@ static void test_echo(void **state)
 	expect_read(2, false);
 }
 
+/*
+ * Requests behind one that waited may be as old as that one. Once the socket was empty, later ones
+ * are young again.
+ */
+static void test_behind(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		t.wait = true;
+		ask(1, VFU_DMA_MAP, 0);
+		t.wait = false;
+		ask(2, VFU_REGION_READ, 0);
+		t.now += LATE_NS - 10 + 20 * late;
+		vfu_conn_reply(t.conn, 0);
+		reply(1, VFU_DMA_MAP, 0, NULL, 0);
+		run();
+		expect_read(2, late);
+		t.now += LATE_NS;
+		ask(3, VFU_REGION_READ, 0);
+		expect_read(3, false);
+	}
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(age), TEST(stopped_in_handler), TEST(commands), TEST(error), TEST(echo),
+		TEST(behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -25,6 +26,7 @@
 
 #include "lib/folder.h"
 #include "log.h"
+#include "mem/mapper.h"
 #include "vfu/message.h"
 
 #define MOST	64		/* requests that a test looks at */
@@ -54,6 +56,7 @@ static struct {
 	unsigned int n;
 	unsigned int closed;
 	bool keep;			/* the handler keeps the first descriptor */
+	bool wait;			/* the handler returns VFU_WAIT */
 	size_t room;			/* bytes that the client takes */
 	unsigned int interrupted;	/* next calls of send() end with EINTR */
 	int broken;			/* errno of send() */
@@ -127,6 +130,8 @@ static int request(void *arg, struct vfu_msg *m)
 		r->last = m->payload[m->len - 1];
 	for (unsigned int i = 0; i < m->nfd; i++)
 		r->inode[i] = inode(m->fd[i]);
+	if (t.wait)
+		return VFU_WAIT;
 	if (t.keep && m->nfd) {
 		close(m->fd[0]);
 		m->fd[0] = -1;
@@ -143,6 +148,17 @@ static void closed(void *arg)
 	assert_ptr_equal(arg, &t);
 	t.closed++;
 	t.conn = NULL;
+}
+
+/* A request that stops the mapper */
+struct blocker {
+	struct mapper_job job;
+	sem_t until;
+};
+
+static void block(struct mapper_job *job)
+{
+	sem_wait(&((struct blocker *)job)->until);
 }
 
 static int64_t turn(void *arg)
@@ -162,7 +178,7 @@ static void turns(unsigned int n)
 
 static int setup(void **state)
 {
-	const struct vfu_handler handler = { request, closed, &t };
+	const struct vfu_handler handler = { request, closed, &t, NULL };
 	uint8_t *out = t.out ? t.out : malloc(OUT);
 	int pair[2];
 
@@ -874,6 +890,134 @@ static void test_socket_as_descriptor(void **state)
 	free(m);
 }
 
+/* A request that waits: later ones are handled after its reply, wherever they are. */
+static void test_wait(void **state)
+{
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	for (uint32_t flags = 0; flags <= VFU_F_NO_REPLY; flags += VFU_F_NO_REPLY) {
+		uint8_t *m = message(1, 40, flags, (struct order){ 0, 0 });
+
+		t.n = 0;
+		t.wait = true;
+		put(m, 40, &fd, 1);
+		ask(2, 40, (struct order){ 3, 0 });	/* in the same read, if the kernel likes */
+		turns(3);
+		assert_int_equal(t.n, 1);
+		assert_int_equal(t.got[0].nfd, 1);
+		assert_int_equal(descriptors(), t.descriptors + 2);
+		ask(3, 40, (struct order){ 4, 0 });
+		turns(3);
+		assert_int_equal(t.n, 1);
+		assert_true(unread() > 0);
+		expect_no_reply();
+		t.wait = false;
+		vfu_conn_reply(t.conn, flags ? 0 : -EACCES);
+		turns(3);
+		assert_int_equal(t.n, 3);
+		assert_int_equal(descriptors(), t.descriptors + 1);
+		if (!flags)
+			expect_reply(1, 0, EACCES);
+		expect_reply(2, 3, 0);
+		expect_reply(3, 4, 0);
+		expect_no_reply();
+		free(m);
+	}
+	close(fd);
+}
+
+/* While a request waits, an earlier reply that the client did not read is sent. */
+static void test_wait_behind_reply(void **state)
+{
+	(void)state;
+	t.room = 5;
+	ask(1, 40, (struct order){ 100, 0 });
+	turns(2);
+	t.wait = true;
+	ask(2, 40, (struct order){ 0, 0 });
+	turns(2);
+	assert_int_equal(t.n, 2);
+	t.room = SIZE_MAX;
+	turns(2);
+	expect_reply(1, 100, 0);
+	expect_no_reply();
+	vfu_conn_reply(t.conn, 0);
+	expect_reply(2, 0, 0);
+	turns(2);
+	expect_no_reply();
+}
+
+/* A client that ends does not wait, and its descriptors are closed. */
+static void test_wait_and_end(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	t.wait = true;
+	put(m, 40, &fd, 1);
+	close(fd);
+	ask(2, 40, (struct order){ 0, 0 });
+	turns(2);
+	assert_int_equal(t.closed, 0);
+	assert_int_equal(shutdown(t.client, SHUT_WR), 0);
+	turns(2);
+	assert_int_equal(t.closed, 0);
+	close(t.client);
+	t.client = dup(0);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	assert_int_equal(t.n, 1);
+	free(m);
+}
+
+/* While the mapper has many descriptors to close, no more are received. */
+static void test_many_to_close(void **state)
+{
+	const struct vfu_handler handler = { request, closed, &t, NULL };
+	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
+	struct blocker b = { .job = { .work = block } };
+	struct vfu_handler slow = handler;
+	unsigned int sent = 0, before;
+	int fd[VFU_MAX_FDS], pair[2];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS);
+	vfu_conn_free(t.conn);
+	close(t.client);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	t.client = pair[1];
+	assert_int_equal(mapper_new(&slow.mapper), 0);
+	t.conn = vfu_conn_new(t.loop, pair[0], &source, &slow);
+	sem_init(&b.until, 0, 0);
+	mapper_add(slow.mapper, &b.job);
+	before = descriptors();
+	for (; sent < 20; sent++) {
+		put(m, 40, fd, VFU_MAX_FDS);
+		turns(2);
+	}
+	assert_in_range(t.n, MAPPER_MANY / VFU_MAX_FDS, MAPPER_MANY / VFU_MAX_FDS + 2);
+	assert_int_equal(descriptors(), before + t.n * VFU_MAX_FDS);
+	sem_post(&b.until);
+	for (int64_t end = loop_now() + 5000000000; t.n < sent && loop_now() < end;) {
+		turns(1);
+		if (!mapper_closing(slow.mapper))
+			vfu_conn_resume(t.conn);
+	}
+	assert_int_equal(t.n, sent);
+	assert_true(descriptors_become(before));
+	vfu_conn_free(t.conn);
+	t.conn = NULL;
+	mapper_end(slow.mapper);
+	assert_true(mapper_wait(5000));
+	sem_destroy(&b.until);
+	close_all(fd, VFU_MAX_FDS);
+	free(m);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -907,6 +1051,10 @@ int main(void)
 		T(test_descriptors_of_pieces),
 		T(test_descriptors_of_no_message),
 		T(test_socket_as_descriptor),
+		T(test_wait),
+		T(test_wait_behind_reply),
+		T(test_wait_and_end),
+		T(test_many_to_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_out);

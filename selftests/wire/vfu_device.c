@@ -182,6 +182,7 @@ int main(int argc, char **argv)
 		return 1;
 	err = loop_run(loop);
 	vfu_server_close(server);
+	mapper_wait(5000);
 	signals_close(&signals);
 	loop_free(loop);
 	return err ? 1 : 0;

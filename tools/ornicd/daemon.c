@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One thread does everything except writing to disks (mem/syncer.h), to captures (capture/writer.h)
- * and to the log (log_writer.h). The loop waits for messages of VMMs, for frames and for requests
- * of the control socket. In between, the work hook executes the commands in the admin queues,
- * answers one request, and runs one turn of the engine.
+ * and to the log (log_writer.h), and handling clients' descriptors (mem/mapper.h). The loop waits
+ * for messages of VMMs, for frames and for requests of the control socket. In between, the work
+ * hook executes the commands in the admin queues, answers one request, and runs one turn of the
+ * engine.
  */
 #include "daemon.h"
 
@@ -14,6 +15,7 @@
 #include "log_writer.h"
 #include "mem/backing.h"
 #include "mem/limit.h"
+#include "mem/mapper.h"
 #include "signals.h"
 #include "vfu/server.h"
 
@@ -22,6 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Longest wait at the end for descriptors of clients to be closed, ms */
+#define PATIENCE_MS	1000
 
 /* Free @f, or let daemon_leave() do it when it has released its objects. */
 static void daemon_retired(struct daemon *d, struct function *f)
@@ -391,6 +396,8 @@ static int daemon_serve(struct daemon *d, const struct config *c)
 		log_info("stopping");
 	}
 	daemon_detach(d);
+	if (!mapper_wait(PATIENCE_MS))
+		log_warn("not waiting for a client's descriptor that blocks");
 	loop_del(d->loop, d->captures.fd);
 	captures_fini(&d->captures);
 	loop_del(d->loop, d->engine.syncer.fd);

@@ -151,7 +151,7 @@ void loop_set_work(struct loop *l, loop_work work, void *arg)
 	l->work_arg = arg;
 }
 
-static int64_t loop_now(void)
+int64_t loop_now(void)
 {
 	struct timespec ts;
 

@@ -80,6 +80,9 @@ void loop_set_work(struct loop *l, loop_work work, void *arg);
  */
 int loop_run(struct loop *l);
 
+/* loop_now() - return the time of the monotonic clock, ns */
+int64_t loop_now(void);
+
 /*
  * loop_age() - for callbacks: return for how long the event may have waited until now, ns
  *

@@ -94,7 +94,7 @@ int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m)
 	if (err <= VFU_CLOSE(0))
 		log_from(log, LOG_ERR, "%s breaks the protocol, closing the connection",
 			 vfu_commands[cmd].name);
-	else if (err)
+	else if (err < 0)
 		log_from(log, LOG_DEBUG, "%s: %s", vfu_commands[cmd].name, strerror(-err));
 	return err;
 }

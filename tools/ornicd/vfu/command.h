@@ -13,7 +13,7 @@
  * @ep:	endpoint it is for
  * @m:	request; the payload of the reply is put into it
  *
- * Return: 0, a negative errno, or VFU_CLOSE().
+ * Return: 0, a negative errno, VFU_CLOSE(), or VFU_WAIT if @ep->answer() follows.
  */
 int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m);
 
@@ -38,10 +38,13 @@ void vfu_answer(struct vfu_msg *m, const void *data, size_t size);
 
 /*
  * Handlers, one per request, called by vfu_command(): version.c, dma.c, region.c, irq.c.
- * Return: 0, a negative errno, or VFU_CLOSE().
+ * Return: 0, a negative errno, VFU_CLOSE(), or from vfu_dma_map() VFU_WAIT.
+ *
+ * vfu_dma_mapped() - end a VFU_DMA_MAP that waited; @arg is the endpoint
  */
 int vfu_version(struct vfu_endpoint *ep, struct vfu_msg *m);
 int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m);
+void vfu_dma_mapped(void *arg, int err);
 int vfu_dma_unmap(struct vfu_endpoint *ep, struct vfu_msg *m);
 int vfu_get_region_info(struct vfu_endpoint *ep, struct vfu_msg *m);
 int vfu_region_read(struct vfu_endpoint *ep, struct vfu_msg *m);

@@ -3,7 +3,7 @@
  * DMA_MAP and DMA_UNMAP: the client adds and removes guest memory.
  *
  * The data path does not run while a message is handled. A range is therefore unused as
- * soon as it is removed from the table, and the reply need not wait.
+ * soon as it is removed from the table, and the reply need not wait. The mapper unmaps it later.
  */
 #include "command.h"
 
@@ -23,20 +23,29 @@ static int add_piece(struct vfu_endpoint *ep, const struct vfu_msg *m,
 	int fd = m->nfd ? m->fd[0] : -1;
 	unsigned int prot = (req->flags & VFU_DMA_F_READ ? GPA_READ : 0) |
 			    (req->flags & VFU_DMA_F_WRITE ? GPA_WRITE : 0);
-	int err;
 
 	if (req->argsz < sizeof(*req) || req->flags & ~(VFU_DMA_F_READ | VFU_DMA_F_WRITE) ||
 	    m->nfd > 1 || !dma_aligned(req->addr | req->size | req->offset))
 		return -EINVAL;
-	err = gpa_map(ep->gpa, req->addr, req->size, prot, fd, req->offset);
-	if (err)
-		return err;
-	ep->shared_memory |= fd >= 0;
-	log_from(&ep->func->log, LOG_DEBUG, "map %#llx+%#llx offset %#llx%s%s",
+	return gpa_map(ep->gpa, req->addr, req->size, prot, fd, req->offset);
+}
+
+/* Log the result. Warn of a failure: QEMU 11.1 only prints an error reply and lets the guest run on. */
+static void added(struct vfu_endpoint *ep, const struct vfu_dma_map *req, bool shared, int err)
+{
+	struct log_source *log = &ep->func->log;
+
+	if (err) {
+		log_from(log, LOG_WARN, "cannot map guest memory %#llx+%#llx: %s",
+			 (unsigned long long)req->addr, (unsigned long long)req->size,
+			 strerror(-err));
+		return;
+	}
+	ep->shared_memory |= shared;
+	log_from(log, LOG_DEBUG, "map %#llx+%#llx offset %#llx%s%s",
 		 (unsigned long long)req->addr, (unsigned long long)req->size,
-		 (unsigned long long)req->offset, fd < 0 ? ", no descriptor" : "",
-		 prot & GPA_WRITE ? "" : ", read-only");
-	return 0;
+		 (unsigned long long)req->offset, shared ? "" : ", no descriptor",
+		 req->flags & VFU_DMA_F_WRITE ? "" : ", read-only");
 }
 
 /**
@@ -44,9 +53,7 @@ static int add_piece(struct vfu_endpoint *ep, const struct vfu_msg *m,
  * @ep:	endpoint
  * @m:	request, with a descriptor if the memory is shared
  *
- * Warn on failure: QEMU 11.1 only prints an error reply and lets the guest run on.
- *
- * Return: 0, a negative errno, or VFU_CLOSE().
+ * Return: 0, a negative errno, VFU_CLOSE() or VFU_WAIT.
  */
 int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
@@ -57,11 +64,20 @@ int vfu_dma_map(struct vfu_endpoint *ep, struct vfu_msg *m)
 	if (err)
 		return err;
 	err = add_piece(ep, m, &req);
-	if (err)
-		log_from(&ep->func->log, LOG_WARN, "cannot map guest memory %#llx+%#llx: %s",
-			 (unsigned long long)req.addr, (unsigned long long)req.size,
-			 strerror(-err));
+	if (err == -EINPROGRESS) {
+		ep->map = req;
+		return VFU_WAIT;
+	}
+	added(ep, &req, m->nfd, err);
 	return err;
+}
+
+void vfu_dma_mapped(void *arg, int err)
+{
+	struct vfu_endpoint *ep = arg;
+
+	added(ep, &ep->map, true, err);
+	ep->answer(ep->arg, err);
 }
 
 static int dma_unmap_all(struct vfu_endpoint *ep, const struct vfu_dma_unmap *req)

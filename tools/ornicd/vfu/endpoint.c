@@ -7,6 +7,8 @@
  */
 #include "endpoint.h"
 
+#include "command.h"
+
 #include "../log.h"
 
 #include <errno.h>
@@ -29,10 +31,18 @@ int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func)
 		msix_destroy(&ep->msix);
 		return -ENOMEM;
 	}
+	ep->gpa->mapped = vfu_dma_mapped;
+	ep->gpa->arg = ep;
 	func->ep = ep;
 	func->gpa = ep->gpa;
 	func->bus_master = false;
 	return 0;
+}
+
+void endpoint_use_mapper(struct vfu_endpoint *ep, struct mapper *m)
+{
+	ep->msix.mapper = m;
+	backing_use_mapper(&ep->gpa->pool, m);
 }
 
 void endpoint_destroy(struct vfu_endpoint *ep)

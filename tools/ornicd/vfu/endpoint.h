@@ -10,6 +10,7 @@
 #include "func.h"
 #include "msix.h"
 #include "pci.h"
+#include "proto.h"
 
 #include "../mem/gpa.h"
 
@@ -22,6 +23,9 @@
  * @negotiated:	the client's first message was a good VFU_VERSION
  * @client_xfer: most bytes the client takes in one reply
  * @shared_memory: the client has mapped memory with a descriptor
+ * @map:	VFU_DMA_MAP that waits for the mapper
+ * @answer:	called with the result of the request that returned VFU_WAIT, 0 or a negative errno
+ * @arg:	argument of @answer
  */
 struct vfu_endpoint {
 	struct vfu_func *func;
@@ -31,6 +35,9 @@ struct vfu_endpoint {
 	bool negotiated;
 	uint32_t client_xfer;
 	bool shared_memory;
+	struct vfu_dma_map map;
+	void (*answer)(void *arg, int err);
+	void *arg;
 };
 
 /**
@@ -41,6 +48,13 @@ struct vfu_endpoint {
  * Return: 0 or a negative errno.
  */
 int endpoint_init(struct vfu_endpoint *ep, struct vfu_func *func);
+
+/**
+ * endpoint_use_mapper() - let a mapper do what a client's descriptors can block
+ * @ep:		endpoint without a client
+ * @m:		mapper; ends after endpoint_destroy()
+ */
+void endpoint_use_mapper(struct vfu_endpoint *ep, struct mapper *m);
 
 /**
  * endpoint_destroy() - undo endpoint_init(); no client is attached

@@ -10,13 +10,16 @@
  *
  * Both buffers have a fixed size. If a client does not read its replies, its
  * requests are no longer processed, and the kernel's socket buffer stops it.
+ *
+ * A descriptor can block whoever closes it, so the mapper does that. While it has many to close, no
+ * more are received.
  */
 #include "message.h"
 
 #include "late.h"
 
 #include "../log.h"
-#include "../unix_socket.h"
+#include "../mem/mapper.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,14 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define RX_SIZE		(2 * VFU_MAX_MSG)
 #define TX_SIZE		(2 * VFU_MAX_MSG)
 
-/* Most descriptors that wait for their message; one read returns VFU_MAX_FDS at most */
+/* Most descriptors that wait for their message */
 #define FDS_WAITING	(2 * VFU_MAX_FDS)
+
+/* Most descriptors of one read: SCM_MAX_FD of the kernel, which would close any others at once */
+#define FDS_READ	253
 
 struct fd_at {
 	int fd;
@@ -56,9 +60,22 @@ struct vfu_conn {
 	uint8_t *tx;			/* to be sent: [tx_head, tx_tail) */
 	size_t tx_head;
 	size_t tx_tail;
+
+	bool waiting;			/* for vfu_conn_reply() */
+	struct vfu_msg wait;		/* the request */
+	bool paused;			/* until vfu_conn_resume() */
+	int64_t since;			/* messages may be this old, 0: as young as the event; ns */
+	bool drained;			/* the last read left nothing in the socket */
 };
 
 static void conn_ready(void *arg, uint32_t events);
+
+static void conn_close_fds(struct vfu_conn *c, const struct vfu_msg *m)
+{
+	for (unsigned int i = 0; i < m->nfd; i++)
+		if (m->fd[i] >= 0)
+			mapper_close(c->handler.mapper, m->fd[i]);
+}
 
 struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, struct log_source *log,
 			      const struct vfu_handler *handler)
@@ -90,9 +107,11 @@ void vfu_conn_free(struct vfu_conn *c)
 	if (!c)
 		return;
 	loop_del(c->loop, c->sock);
-	unix_hang_up(c->sock);
+	mapper_hang_up(c->handler.mapper, c->sock);
 	for (unsigned int i = 0; i < c->nfds; i++)
-		close(c->fds[i].fd);
+		mapper_close(c->handler.mapper, c->fds[i].fd);
+	if (c->waiting)
+		conn_close_fds(c, &c->wait);
 	free(c->rx);
 	free(c->tx);
 	free(c);
@@ -135,9 +154,10 @@ static size_t conn_last_start(const struct vfu_conn *c)
  */
 static bool fd_is_socket(int fd)
 {
-	struct stat st;
+	socklen_t len = sizeof(int);
+	int type;
 
-	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
 }
 
 static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
@@ -159,12 +179,12 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 
 			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
 			if (fd_is_socket(fd)) {
-				close(fd);
+				mapper_close(c->handler.mapper, fd);
 				bad = true;
-			} else if (c->nfds < FDS_WAITING) {
+			} else if (i < VFU_MAX_FDS && c->nfds < FDS_WAITING) {
 				c->fds[c->nfds++] = (struct fd_at){ fd, pos };
 			} else {
-				close(fd);
+				mapper_close(c->handler.mapper, fd);
 				full = true;
 			}
 		}
@@ -174,6 +194,7 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 			 VFU_MAX_FDS);
 	if (bad)
 		log_from(c->log, LOG_ERR, "client sent a socket as descriptor");
+	c->paused = mapper_closing(c->handler.mapper) > MAPPER_MANY;
 	return full || bad ? -EPROTO : 0;
 }
 
@@ -181,7 +202,7 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 static int conn_receive(struct vfu_conn *c)
 {
 	union {
-		char buf[CMSG_SPACE(VFU_MAX_FDS * sizeof(int))];
+		char buf[CMSG_SPACE(FDS_READ * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { c->rx + c->rx_tail, RX_SIZE - c->rx_tail };
@@ -199,6 +220,7 @@ static int conn_receive(struct vfu_conn *c)
 	if (!n)
 		return -ECONNRESET;
 	c->rx_tail += n;
+	c->drained = (size_t)n < iov.iov_len && !mh.msg_controllen;
 	return conn_take_fds(c, &mh);
 }
 
@@ -230,6 +252,12 @@ static bool conn_tx_room(struct vfu_conn *c)
 	return TX_SIZE - c->tx_tail >= VFU_MAX_MSG;
 }
 
+/* Return true if the client may have given up waiting for a reply. */
+static bool conn_is_late(const struct vfu_conn *c)
+{
+	return loop_age(c->loop) > LATE_NS || (c->since && loop_now() - c->since > LATE_NS);
+}
+
 static void conn_reply(struct vfu_conn *c, struct vfu_msg *m, int err)
 {
 	struct vfu_hdr hdr = {
@@ -241,7 +269,7 @@ static void conn_reply(struct vfu_conn *c, struct vfu_msg *m, int err)
 
 	if (m->hdr.flags & VFU_F_NO_REPLY)
 		return;
-	if (!err && loop_age(c->loop) > LATE_NS)
+	if (!err && conn_is_late(c))
 		late_reply(m);
 	hdr.size = sizeof(hdr) + (err ? 0 : m->out_len);
 	memcpy(c->tx + c->tx_tail, &hdr, sizeof(hdr));
@@ -276,7 +304,7 @@ static int conn_collect_fds(struct vfu_conn *c, struct vfu_msg *m)
 		} else if (m->nfd < VFU_MAX_FDS) {
 			m->fd[m->nfd++] = c->fds[i].fd;
 		} else {
-			close(c->fds[i].fd);
+			mapper_close(c->handler.mapper, c->fds[i].fd);
 			err = -EPROTO;
 		}
 	}
@@ -285,6 +313,16 @@ static int conn_collect_fds(struct vfu_conn *c, struct vfu_msg *m)
 		log_from(c->log, LOG_ERR, "client sent more than %u descriptors with a message",
 			 VFU_MAX_FDS);
 	return err;
+}
+
+/* Keep a request until vfu_conn_reply(). */
+static void conn_wait_for(struct vfu_conn *c, const struct vfu_msg *m)
+{
+	c->wait = *m;
+	c->waiting = true;
+	c->drained = false;
+	if (!c->since)
+		c->since = loop_now() - loop_age(c->loop);
 }
 
 /* Handle the whole message at rx_head. Return: 0, or negative: close the connection. */
@@ -299,22 +337,24 @@ static int conn_dispatch(struct vfu_conn *c, const struct vfu_hdr *hdr)
 	bool close_it;
 	int err;
 
+	c->rx_head += hdr->size;
 	err = conn_collect_fds(c, &m);
+	c->rx_pos += hdr->size;
 	if (err)
 		err = VFU_CLOSE(-err);
 	else if (late_is_echo(hdr))
 		m.hdr.flags |= VFU_F_NO_REPLY;
 	else
 		err = c->handler.request(c->handler.arg, &m);
+	if (err == VFU_WAIT) {
+		conn_wait_for(c, &m);
+		return 0;
+	}
 	close_it = err <= VFU_CLOSE(0);
 	if (close_it)
 		err -= VFU_CLOSE(0);
 	conn_reply(c, &m, -err);
-	for (unsigned int i = 0; i < m.nfd; i++)
-		if (m.fd[i] >= 0)
-			close(m.fd[i]);
-	c->rx_head += hdr->size;
-	c->rx_pos += hdr->size;
+	conn_close_fds(c, &m);
 	return close_it ? -EPROTO : 0;
 }
 
@@ -343,12 +383,12 @@ static int conn_next(struct vfu_conn *c)
 	return err ? err : 1;
 }
 
-/* Handle received messages while replies have room. Return: as conn_next(). */
+/* Handle received messages while replies have room. Return: as conn_next(), 0 after VFU_WAIT. */
 static int conn_process(struct vfu_conn *c)
 {
 	int ret = 1;
 
-	while (ret > 0 && conn_tx_room(c))
+	while (ret > 0 && !c->waiting && conn_tx_room(c))
 		ret = conn_next(c);
 	/* Keep room for a whole message behind rx_head. */
 	if (c->rx_head == c->rx_tail || RX_SIZE - c->rx_head < VFU_MAX_MSG) {
@@ -356,7 +396,7 @@ static int conn_process(struct vfu_conn *c)
 		c->rx_tail -= c->rx_head;
 		c->rx_head = 0;
 	}
-	return ret;
+	return c->waiting ? 0 : ret;
 }
 
 static void conn_end(struct vfu_conn *c)
@@ -367,6 +407,12 @@ static void conn_end(struct vfu_conn *c)
 	handler.closed(handler.arg);
 }
 
+/* Return true if the client's messages stay in the socket for now. */
+static bool conn_is_deaf(const struct vfu_conn *c)
+{
+	return c->waiting || c->paused;
+}
+
 static void conn_wait(struct vfu_conn *c)
 {
 	bool blocked = c->tx_head < c->tx_tail;
@@ -374,32 +420,61 @@ static void conn_wait(struct vfu_conn *c)
 
 	if (blocked)
 		events |= EPOLLOUT;
-	if (!blocked || (TX_SIZE - (c->tx_tail - c->tx_head) >= VFU_MAX_MSG &&
-			 c->rx_tail < RX_SIZE))
+	if (!conn_is_deaf(c) && (!blocked || (TX_SIZE - (c->tx_tail - c->tx_head) >= VFU_MAX_MSG &&
+					      c->rx_tail < RX_SIZE)))
 		events |= EPOLLIN;
 	if (events != c->events && !loop_mod(c->loop, c->sock, events))
 		c->events = events;
 }
 
-static void conn_ready(void *arg, uint32_t events)
+/*
+ * Handle all requests in the buffer, also if @end is not 0 because the client then ended or sent
+ * descriptors that it may not send, and send the replies. If room for replies ran out but all of
+ * them were sent, continue at once: EPOLLOUT is not awaited then, so no event would wake us.
+ */
+static void conn_continue(struct vfu_conn *c, int end)
 {
-	struct vfu_conn *c = arg;
-	int end = 0, ret;
+	int ret;
 
-	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
-		end = conn_receive(c);
-	/*
-	 * Handle all requests in the buffer, also if the client then ended or sent descriptors that
-	 * it may not send, and send the replies. If room for replies ran out but all of them were
-	 * sent, continue at once: EPOLLOUT is not awaited then, so no event would wake us.
-	 */
 	do {
 		ret = conn_process(c);
 		if (conn_send(c))
 			end = -ECONNRESET;
 	} while (ret > 0 && c->tx_head == c->tx_tail);
+	if (c->drained && !ret && !c->waiting)
+		c->since = 0;
 	if (ret < 0 || end)
 		conn_end(c);
 	else
 		conn_wait(c);
+}
+
+static void conn_ready(void *arg, uint32_t events)
+{
+	struct vfu_conn *c = arg;
+	int end = 0;
+
+	if (conn_is_deaf(c))
+		end = events & (EPOLLHUP | EPOLLERR) ? -ECONNRESET : 0;
+	else if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
+		end = conn_receive(c);
+	conn_continue(c, end);
+}
+
+void vfu_conn_reply(struct vfu_conn *c, int err)
+{
+	c->waiting = false;
+	c->wait.out = c->tx + c->tx_tail + sizeof(struct vfu_hdr);
+	c->wait.out_len = 0;
+	conn_reply(c, &c->wait, -err);
+	conn_close_fds(c, &c->wait);
+	conn_continue(c, 0);
+}
+
+void vfu_conn_resume(struct vfu_conn *c)
+{
+	if (!c->paused)
+		return;
+	c->paused = false;
+	conn_wait(c);
 }

@@ -18,7 +18,7 @@
  * @payload:	bytes behind the header, unaligned, @len of them
  * @len:	bytes of @payload
  * @fd:		descriptors sent with it; a handler that keeps one sets it to -1, the others are
- *		closed after the handler has returned
+ *		closed after the request
  * @nfd:	number of descriptors in @fd
  * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned; sent only if the
  *		handler returns 0
@@ -41,19 +41,28 @@ struct vfu_msg {
 #define VFU_CLOSE(err)	(-(err) - 0x10000)
 
 /**
+ * VFU_WAIT - result of a handler: vfu_conn_reply() follows, and later messages wait until then. The
+ * message is not valid any more, but its descriptors are.
+ */
+#define VFU_WAIT	1
+
+/**
  * struct vfu_handler - receiver of the messages
  * @request:	handle a request; must not free the connection. Return: 0, a negative errno for an
- *		error reply, or VFU_CLOSE().
+ *		error reply, VFU_CLOSE() or VFU_WAIT.
  * @closed:	the connection has ended, by either side, and is freed; called once
  * @arg:	argument of both
+ * @mapper:	closes descriptors and the socket; NULL: they are closed at once
  */
 struct vfu_handler {
 	int (*request)(void *arg, struct vfu_msg *msg);
 	void (*closed)(void *arg);
 	void *arg;
+	struct mapper *mapper;
 };
 
 struct log_source;
+struct mapper;
 struct vfu_conn;
 
 /**
@@ -67,6 +76,19 @@ struct vfu_conn;
  */
 struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, struct log_source *log,
 			      const struct vfu_handler *handler);
+
+/**
+ * vfu_conn_reply() - end the request for which the handler returned VFU_WAIT
+ * @c:		connection; it may be gone afterwards, because later messages are handled
+ * @err:	0 or a negative errno for an error reply
+ */
+void vfu_conn_reply(struct vfu_conn *c, int err);
+
+/**
+ * vfu_conn_resume() - read again after descriptors were closed
+ * @c:	connection
+ */
+void vfu_conn_resume(struct vfu_conn *c);
 
 /**
  * vfu_conn_free() - close a connection without calling handler.closed()

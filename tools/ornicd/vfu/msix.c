@@ -10,6 +10,7 @@
 #include "msix.h"
 
 #include "../log.h"
+#include "../mem/mapper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +91,7 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 	if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -EINVAL;
 	if (v->fd >= 0)
-		close(v->fd);
+		mapper_close(m->mapper, v->fd);
 	v->fd = fd;
 	if (v->pending && m->enabled)
 		msix_deliver(m, v);
@@ -101,7 +102,7 @@ void msix_release(struct msix *m, unsigned int start, unsigned int count)
 {
 	for (unsigned int i = start; i < start + count; i++) {
 		if (m->vector[i].fd >= 0)
-			close(m->vector[i].fd);
+			mapper_close(m->mapper, m->vector[i].fd);
 		m->vector[i].fd = -1;
 	}
 }

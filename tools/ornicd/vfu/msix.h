@@ -20,15 +20,19 @@ struct msix_vector {
 	bool pending;
 };
 
+struct mapper;
+
 /**
  * struct msix - the vectors of a function
  * @log:	source of log lines
+ * @mapper:	closes the eventfds; NULL: they are closed at once
  * @n:		number of vectors
  * @enabled:	the function may interrupt: bus master, D0
  * @vector:	@n of them
  */
 struct msix {
 	struct log_source *log;
+	struct mapper *mapper;
 	unsigned int n;
 	bool enabled;
 	struct msix_vector *vector;

@@ -14,6 +14,7 @@
 #include "message.h"
 
 #include "../log.h"
+#include "../mem/mapper.h"
 #include "../unix_socket.h"
 
 #include <errno.h>
@@ -24,8 +25,10 @@
 
 struct vfu_server {
 	struct loop *loop;
+	struct mapper *mapper;
 	struct vfu_endpoint ep;
 	struct vfu_conn *conn;
+	bool full;		/* accept nobody until the mapper has closed descriptors */
 	int sock;
 	struct sockaddr_un addr;
 	struct unix_access access;
@@ -47,6 +50,28 @@ static void server_closed(void *arg)
 	log_from(&s->ep.func->log, LOG_INFO, "client disconnected");
 }
 
+static void server_answer(void *arg, int err)
+{
+	struct vfu_server *s = arg;
+
+	vfu_conn_reply(s->conn, err);
+}
+
+static void server_mapped(void *arg, uint32_t events)
+{
+	struct vfu_server *s = arg;
+
+	(void)events;
+	mapper_reap(s->mapper);
+	if (mapper_closing(s->mapper) > MAPPER_MANY)
+		return;
+	if (s->full)
+		loop_mod(s->loop, s->sock, EPOLLIN);
+	s->full = false;
+	if (s->conn)
+		vfu_conn_resume(s->conn);
+}
+
 static pid_t server_peer_pid(int fd)
 {
 	struct ucred cred = { 0 };
@@ -58,11 +83,16 @@ static pid_t server_peer_pid(int fd)
 static void server_accept(void *arg, uint32_t events)
 {
 	struct vfu_server *s = arg;
-	const struct vfu_handler handler = { server_request, server_closed, s };
+	const struct vfu_handler handler = { server_request, server_closed, s, s->mapper };
 	struct log_source *log = &s->ep.func->log;
 	int fd;
 
 	(void)events;
+	s->full = mapper_closing(s->mapper) > MAPPER_MANY;
+	if (s->full) {
+		loop_mod(s->loop, s->sock, 0);
+		return;
+	}
 	fd = unix_accept(s->sock, log);
 	if (fd < 0)
 		return;
@@ -74,13 +104,13 @@ static void server_accept(void *arg, uint32_t events)
 	if (s->conn) {
 		log_from(log, LOG_WARN, "%s: another client is connected, rejected pid %d",
 			 s->addr.sun_path, server_peer_pid(fd));
-		unix_hang_up(fd);
+		mapper_hang_up(s->mapper, fd);
 		return;
 	}
 	s->conn = vfu_conn_new(s->loop, fd, log, &handler);
 	if (!s->conn) {
 		log_from(log, LOG_ERR, "cannot serve a client: %s", strerror(errno));
-		unix_hang_up(fd);
+		mapper_hang_up(s->mapper, fd);
 		return;
 	}
 	s->ep.gpa->pool.pid = server_peer_pid(fd);
@@ -106,6 +136,37 @@ static int server_listen(struct vfu_server *s, const char *path)
 	return err;
 }
 
+/* Start the mapper, and wait for it. Return: 0 or a negative errno. */
+static int server_start_mapper(struct vfu_server *s)
+{
+	int err = mapper_new(&s->mapper);
+
+	if (err)
+		return err;
+	err = loop_add(s->loop, mapper_fd(s->mapper), EPOLLIN, server_mapped, s);
+	if (err)
+		mapper_end(s->mapper);
+	return err;
+}
+
+static void server_end_mapper(struct vfu_server *s)
+{
+	loop_del(s->loop, mapper_fd(s->mapper));
+	mapper_end(s->mapper);
+}
+
+static int server_start_endpoint(struct vfu_server *s, struct vfu_func *func)
+{
+	int err = endpoint_init(&s->ep, func);
+
+	if (err)
+		return err;
+	endpoint_use_mapper(&s->ep, s->mapper);
+	s->ep.answer = server_answer;
+	s->ep.arg = s;
+	return 0;
+}
+
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		    const struct unix_access *access, struct vfu_server **server)
 {
@@ -119,10 +180,15 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 	s->loop = loop;
 	if (access)
 		s->access = *access;
-	err = endpoint_init(&s->ep, func);
+	err = server_start_mapper(s);
+	if (err) {
+		log_from(&func->log, LOG_ERR, "cannot start a thread: %s", strerror(-err));
+		goto free_server;
+	}
+	err = server_start_endpoint(s, func);
 	if (err) {
 		log_from(&func->log, LOG_ERR, "cannot make its PCI function: %s", strerror(-err));
-		goto free_server;
+		goto end_mapper;
 	}
 	err = server_listen(s, path);
 	if (err)
@@ -132,6 +198,8 @@ int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 
 destroy_endpoint:
 	endpoint_destroy(&s->ep);
+end_mapper:
+	server_end_mapper(s);
 free_server:
 	free(s);
 	return err;
@@ -146,6 +214,7 @@ void vfu_server_close(struct vfu_server *s)
 	vfu_conn_free(s->conn);
 	endpoint_detach(&s->ep);
 	endpoint_destroy(&s->ep);
+	server_end_mapper(s);
 	free(s);
 }
 
