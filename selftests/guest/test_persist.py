@@ -111,7 +111,7 @@ class Persist(programs.ProgramTest):
         self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
         arguments = ["-machine", "nvdimm=on", "-m", "1G,slots=1,maxmem=3G", "-object",
                      "memory-backend-file,id=nv,share=on,size=%d,mem-path=%s" % (RAM_BYTES, path), "-device", "nvdimm,memdev=nv"]
-        lab = Lab.up(1, name="ram-%d" % os.getpid(), mem="1G", guest=harness.GUEST, qemu_args=arguments,
+        lab = Lab.up(1, name="ram-%d" % os.getpid(), mem="1G", guest=harness.GUEST, qemu_args=arguments, device_keys="nvdimm=on",
                      ornicd=os.path.join(harness.BUILT, "ornicd"), modules=harness.PAYLOAD, provider=harness.PAYLOAD)
         self.addCleanup(lab.down)
         vm = lab.vms[0]

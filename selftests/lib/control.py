@@ -2,6 +2,7 @@
 """A daemon with a control socket, and a client of it."""
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -52,7 +53,7 @@ class Client:
 class Daemon:
     """ornicd with sanitizers and files of its own in self.dir. stop() fails the case if its exit status is not 0."""
 
-    def __init__(self, case, *options, devices=("a", "b"), control=True):
+    def __init__(self, case, *options, devices=("a", "b"), control=True, keys=""):
         self.case = case
         self.dir = tempfile.mkdtemp(prefix="ornic-control-")
         case.addCleanup(shutil.rmtree, self.dir)
@@ -60,10 +61,11 @@ class Daemon:
         self.log = self.path("log")
         argv = [ORNICD, *options]
         for number, name in enumerate(devices):
-            argv += ["--device", "path=%s.sock,mac=02:00:00:00:00:%02x" % (self.path(name), number + 1)]
+            argv += ["--device", "path=%s.sock,mac=02:00:00:00:00:%02x%s" % (self.path(name), number + 1, keys)]
         if control:
             argv += ["--control", self.control]
         self.argv = argv
+        self.limits = []
         self.process = None
         self.start()
         case.addCleanup(self.stop)
@@ -71,10 +73,19 @@ class Daemon:
     def path(self, name):
         return os.path.join(self.dir, name)
 
+    def limit(self, which, value):
+        """Set a resource limit, soft and hard, for the next start()."""
+        self.limits.append((which, (value, value)))
+
+    def set_limits(self):
+        for which, values in self.limits:
+            resource.setrlimit(which, values)
+
     def start(self):
         ready, tell = os.pipe()
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*self.argv, "--ready-fd", str(tell)], pass_fds=[tell], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self.argv, "--ready-fd", str(tell)], pass_fds=[tell], stdout=log, stderr=log,
+                                            preexec_fn=self.set_limits)
         os.close(tell)
         with os.fdopen(ready, "rb") as f:
             self.case.assertEqual(f.read(1), b"\n", self.said())

@@ -104,6 +104,19 @@ static void test_good(void **state)
 	assert_int_equal(run(c, "-d path=/a,vlan=1 -d path=/b,vlan=4094"), CONFIG_RUN);
 	assert_int_equal(c->device[0].vlan, 1);
 	assert_int_equal(c->device[1].vlan, 4094);
+	config_free(c);
+	assert_int_equal(run(c, "-d path=/a,memory=4096,memory-files=1 "
+			     "-d path=/b,memory-files=65535,nvdimm=on,memory=64t "
+			     "-d path=/c,nvdimm=off,memory=3G"), CONFIG_RUN);
+	assert_int_equal(c->device[0].memory, 4096);
+	assert_int_equal(c->device[0].memory_files, 1);
+	assert_false(c->device[0].nvdimm);
+	assert_true(c->device[1].memory == 1ull << 46);
+	assert_int_equal(c->device[1].memory_files, 65535);
+	assert_true(c->device[1].nvdimm);
+	assert_true(c->device[2].memory == 3ull << 30);
+	assert_int_equal(c->device[2].memory_files, 0);
+	assert_false(c->device[2].nvdimm);
 }
 
 static void check_ip(const struct config_device *d, unsigned int at, const char *want)
@@ -504,6 +517,9 @@ static void test_defaults(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_false(c->device[i].anti_spoof);
 		assert_true(c->device[i].promisc);
+		assert_false(c->device[i].nvdimm);
+		assert_int_equal(c->device[i].memory, 0);
+		assert_int_equal(c->device[i].memory_files, 0);
 	}
 	assert_int_equal(c->device[0].vlan | c->port[0].vlan, 0);
 	assert_false(c->port[0].rxe_flush);
@@ -903,6 +919,21 @@ static void test_messages(void **state)
 		  "stream,path=SOCKET[,server=on|off]" ACCESS PORT },
 		{ "-p bridge", "port \"bridge\": \"bridge\" is not one of tap, packet, stream, "
 		  "dgram, udp" },
+		{ "-d path=/a,memory=4095", "\"/a\": memory=4095 is not a number of bytes from 4K "
+		  "to 64T" },
+		{ "-d path=/a,memory=70368744177665", "\"/a\": memory=70368744177665 is not a number "
+		  "of bytes from 4K to 64T" },
+		{ "-d path=/a,memory=1P", "\"/a\": memory=1P is not a number of bytes from 4K to "
+		  "64T" },
+		{ "-d path=/a,memory-files=0", "\"path=/a,memory-files=0\": the number of memory "
+		  "files must be from 1 to 65535" },
+		{ "-d path=/a,memory-files=65536", "\"path=/a,memory-files=65536\": the number of "
+		  "memory files must be from 1 to 65535" },
+		{ "-d path=/a,memory-files=4294967297", "\"path=/a,memory-files=4294967297\": the "
+		  "number of memory files must be from 1 to 65535" },
+		{ "-d path=/a,memory-files=7x", "\"path=/a,memory-files=7x\": the number of memory "
+		  "files must be from 1 to 65535" },
+		{ "-d path=/a,nvdimm=yes", "\"path=/a,nvdimm=yes\": nvdimm must be on or off" },
 		{ "-d path=/a,vlan=4095",
 		  "\"path=/a,vlan=4095\": vlan=4095 is not a number from 1 to 4094" },
 		{ "-s 5x", "spin time \"5x\" is not a number from 0 to 1000000" },
@@ -1017,6 +1048,14 @@ static void test_file(void **state)
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4095} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4294967296} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"vlan\": 4294967306} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory\": 4096} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory\": \"1K\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory_files\": 0} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory_files\": -2} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory_files\": 65536} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory_files\": 4294967297} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"memory_files\": \"5\"} ]}",
+		"{\"devices\": [ {\"path\": \"/a\", \"nvdimm\": \"on\"} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"rate\": 5} ]}",
 		"{\"devices\": [ {\"path\": \"/a\", \"rate\": \"5\"} ]}",
 		"{\"cc\": true}",
@@ -1050,7 +1089,13 @@ static void test_file(void **state)
 	assert_false(c->device[0].anti_spoof);
 	config_free(c);
 	assert_int_equal(file(c, "{\"devices\": [{\"path\": \"/a\", \"vlan\": 4094}, "
-			      "{\"path\": \"/b\", \"vlan\": 0}]}"), 0);
+			      "{\"path\": \"/b\", \"vlan\": 0, \"memory\": \"2T\", "
+			      "\"memory_files\": 65535, \"nvdimm\": true}]}"), 0);
+	assert_true(c->device[1].memory == 2ull << 40);
+	assert_int_equal(c->device[1].memory_files, 65535);
+	assert_true(c->device[1].nvdimm);
+	assert_false(c->device[0].nvdimm);
+	assert_int_equal(c->device[0].memory_files, 0);
 	assert_int_equal(c->device[0].vlan, 4094);
 	assert_int_equal(c->device[1].vlan, 0);
 	config_free(c);

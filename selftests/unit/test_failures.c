@@ -24,6 +24,7 @@
 #include "lib/netns.h"
 #include "lib/printed.h"
 #include "log.h"
+#include "mem/backing.h"
 #include "mem/mapper.h"
 #include "unix_socket.h"
 #include "vfu/command.h"
@@ -464,7 +465,8 @@ static void test_attach(void **state)
 	static const uint8_t taken[6] = { 2, 0, 0, 0, 0, 1 };
 	struct fixture *f = *state;
 	struct config_device d = { .name = "vm2", .mac = { 0x02, 0x1b, 0xc3, 0xd4, 0xe5, 0xf6 },
-				   .vlan = 3, .anti_spoof = true };
+				   .vlan = 3, .anti_spoof = true, .memory = 8192,
+				   .memory_files = 3, .nvdimm = true };
 	const uint32_t want_flags = ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_MAC_CHANGE |
 				    ORNIC_PORT_F_PROMISC;
 	const unsigned int files = folder_entries(f->dir);
@@ -486,6 +488,9 @@ static void test_attach(void **state)
 	assert_int_equal(switch_port_vlan(port), 3);
 	assert_memory_equal(egress_param(switch_port_egress(port)), &d.link, sizeof(d.link));
 	assert_int_equal(a.function->dev.port.flags & want_flags, ORNIC_PORT_F_ANTI_SPOOF);
+	assert_true(a.function->vfu.gpa->pool.limits.bytes == 8192);
+	assert_int_equal(a.function->vfu.gpa->pool.limits.files, 3);
+	assert_true(a.function->vfu.gpa->pool.limits.disk);
 	function_free(attach_leave(&a));
 	assert_null(a.function);
 	assert_null(a.server);
@@ -926,6 +931,7 @@ static void expect_device(struct fixture *f, const char *rest)
 static void test_device_list(void **state)
 {
 	struct fixture *f = *state;
+	struct backing_pool *guest = &f->d.attached->function->vfu.gpa->pool;
 	struct device *dev = &f->d.attached->function->dev;
 	struct account_pool pool = { .guarantee = 17, .most = 18 };
 	const struct account account = dev->account;
@@ -942,18 +948,29 @@ static void test_device_list(void **state)
 	dev->port.flags |= ORNIC_PORT_F_PROMISC;
 	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
 			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
-			 "\"anti_spoof\":false,\"ip\":null,\"promisc\":true,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"anti_spoof\":false,\"ip\":null,\"promisc\":true,"
+			 "\"guest_memory\":{\"bytes\":0,\"max_bytes\":1099511627776,"
+			 "\"files\":0,\"max_files\":512,\"nvdimm\":false},"
+			 "\"objects\":{\"qp\":10,\"cq\":11,"
 			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
 	dev->port.flags ^= ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_ANTI_SPOOF |
 			   ORNIC_PORT_F_ANTI_SPOOF_IP;
 	assert_null(antispoof_parse(&dev->port.source.prefix[0], "10.0.0.0/8"));
 	assert_null(antispoof_parse(&dev->port.source.prefix[1], "2001:db8::1"));
 	dev->port.source.n = 2;
+	guest->bytes = 1ull << 41;
+	guest->files = 7;
+	guest->limits = (struct backing_limits) { 8, 1ull << 42, true };
 	expect_device(f, "\"attached\":false,\"state\":\"fatal\",\"link\":\"down\","
 			 "\"mac\":\"02:1b:c3:d4:e5:f6\",\"permanent_mac\":\"02:00:00:00:00:01\",\"max_frame\":1514,"
 			 "\"anti_spoof\":true,\"ip\":[\"10.0.0.0/8\",\"2001:db8::1\"],"
-			 "\"promisc\":false,\"objects\":{\"qp\":10,\"cq\":11,"
+			 "\"promisc\":false,"
+			 "\"guest_memory\":{\"bytes\":2199023255552,\"max_bytes\":4398046511104,"
+			 "\"files\":7,\"max_files\":8,\"nvdimm\":true},"
+			 "\"objects\":{\"qp\":10,\"cq\":11,"
 			 "\"srq\":12,\"pd\":13,\"key\":14,\"xrcd\":15}," MEMORY);
+	guest->bytes = 0;
+	guest->files = 0;
 	dev->port.flags &= ~(ORNIC_PORT_F_ANTI_SPOOF | ORNIC_PORT_F_ANTI_SPOOF_IP);
 	dev->account = account;
 	f->d.attached->function->ctrl.state = CTRL_DISABLED;

@@ -446,7 +446,7 @@ static void test_many_files(void **state)
 	struct fixture *t = *state;
 	uint32_t got;
 
-	t->g->pool.max_files = 2 * BACKING_BUCKETS;
+	t->g->pool.limits.files = 2 * BACKING_BUCKETS;
 	for (uint32_t i = 0; i < 2 * BACKING_BUCKETS; i++) {
 		int fd = make_file(1);
 
@@ -500,7 +500,7 @@ static void test_large_file(void **state)
 	uint8_t byte = 0x77, *p;
 	void *ptr;
 
-	t->g->pool.max_bytes = 200 * PAGE - 1;
+	t->g->pool.limits.bytes = 200 * PAGE - 1;
 	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 	assert_int_equal(gpa_map(t->g, 0, 8 * PAGE, RW, fd, at), 0);
 	assert_int_equal(mapped_bytes(), 8 * PAGE);
@@ -527,7 +527,7 @@ static void test_large_file(void **state)
 	/* one page fewer, and the file is mapped whole */
 	gpa_unmap_all(t->g);
 	assert_int_equal(mapped_bytes(), 0);
-	t->g->pool.max_bytes = 200 * PAGE;
+	t->g->pool.limits.bytes = 200 * PAGE;
 	assert_int_equal(gpa_map(t->g, 0, PAGE, RW, fd, at), 0);
 	assert_int_equal(mapped_bytes(), 100 * PAGE);
 	close(fd);
@@ -541,7 +541,7 @@ static void test_lost_in_piece(void **state)
 	size_t at;
 
 	assert_int_equal(backing_guard(), 0);
-	t->g->pool.max_bytes = 50 * PAGE;
+	t->g->pool.limits.bytes = 50 * PAGE;
 	assert_int_equal(gpa_map(t->g, 0, 4 * PAGE, RW, fd, 20 * PAGE), 0);
 	assert_int_equal(ftruncate(fd, 22 * PAGE), 0);
 	assert_int_equal(*(volatile uint8_t *)gpa_ptr(t->g, 3 * PAGE + 9, 1, false), 0);
@@ -566,14 +566,15 @@ static void rejected_with(struct gpa *g, uint64_t size, int fd, int err, const c
 static void test_limits(void **state)
 {
 	static const char much[] = "ornicd: warning: a client's memory files take more address "
-				   "space than its device may use\n";
+				   "space than its device may use; raise memory= of the "
+				   "device\n";
 	static const char many[] = "ornicd: warning: a client has as many memory files as its "
-				   "device may map\n";
+				   "device may map; raise memory-files= of the device\n";
 	struct fixture *t = *state;
 	struct backing_pool *pool = &t->g->pool;
 	int fd = big_file(100 * PAGE), other = big_file(10 * PAGE), third = big_file(PAGE);
 
-	pool->max_bytes = 50 * PAGE;
+	pool->limits.bytes = 50 * PAGE;
 	rejected_with(t->g, 51 * PAGE, fd, -ENOMEM, much);
 	assert_int_equal(mapped_bytes(), 0);
 	assert_int_equal(gpa_map(t->g, 0, 45 * PAGE, RW, fd, 0), 0);
@@ -585,7 +586,7 @@ static void test_limits(void **state)
 	assert_int_equal(pool->nidle, 2);
 	assert_int_equal(gpa_map(t->g, 0, 10 * PAGE, RW, other, 0), 0);
 	assert_int_equal(mapped_bytes(), 15 * PAGE);
-	pool->max_files = 1;
+	pool->limits.files = 1;
 	rejected_with(t->g, PAGE, third, -ENOSPC, many);
 	assert_int_equal(gpa_map(t->g, 20 * PAGE, PAGE, RW, other, 0), 0);
 	assert_int_equal(gpa_unmap(t->g, 0, 30 * PAGE), 0);
@@ -1186,6 +1187,7 @@ static void test_not_sealed(void **state)
 static void check_admission(struct fixture *t, const int *fd, pid_t client)
 {
 	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd[0], 0), -EOPNOTSUPP);
+	t->g->pool.limits.disk = true;
 	t->g->pool.pid = client;
 	assert_int_equal(gpa_map(t->g, 0, PAGE, GPA_READ, fd[0], 0), 0);
 	t->g->pool.pid = 0;

@@ -192,6 +192,7 @@ static int setup(void **state)
 	t->key = dut_key(t->c[0].d, NULL, t->buf, LEN, RIGHTS | ORNIC_ACCESS_FLUSH_GLOBAL);
 	t->gpa = gpa_new(NULL);
 	assert_non_null(t->gpa);
+	t->gpa->pool.limits.disk = true;
 	fd = disk_file();
 	t->file = disk_durable(t->gpa, fd);
 	close(fd);
@@ -471,6 +472,7 @@ static int disk_map(struct inproc *p, uint64_t addr)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, BYTES), 0);
+	p->ep.gpa->pool.limits.disk = true;
 	assert_int_equal(gpa_map(p->ep.gpa, addr, BYTES, GPA_READ | GPA_WRITE, fd, 0), 0);
 	d = gpa_durable(p->ep.gpa, addr, BYTES, &span);
 	if (in_memory(fd)) {
@@ -710,6 +712,7 @@ static int files_setup(void **state)
 	for (int i = 0; i < 2; i++) {
 		t->g[i] = gpa_new(NULL);
 		assert_non_null(t->g[i]);
+		t->g[i]->pool.limits.disk = true;
 	}
 	*state = t;
 	return 0;
@@ -1063,6 +1066,72 @@ static void test_many_lost(void **state)
 	close(other);
 }
 
+static void rejected_with(struct gpa *g, uint64_t addr, int fd, int err, const char *want)
+{
+	unsigned int before = descriptors();
+	struct printed printed;
+	char said[400];
+
+	print_begin(&printed, STDERR_FILENO);
+	assert_int_equal(gpa_map(g, addr, BYTES, GPA_READ, fd, 0), err);
+	print_end(&printed, said, sizeof(said));
+	assert_string_equal(said, want);
+	assert_int_equal(descriptors(), before);
+}
+
+/* Files on disks only where the operator allows them, and no descriptor for others */
+static void test_disk_allowed(void **state)
+{
+	static const long memory[] = { TMPFS_MAGIC, RAMFS_MAGIC };
+	static const long disks[] = { EXT4_SUPER_MAGIC, NFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC };
+	struct files *t = *state;
+	int fd = disk_file();
+
+	t->g[0]->pool.limits.disk = false;
+	for (unsigned int i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
+		disk.type = disks[i];
+		rejected_with(t->g[0], DISK, fd, -EOPNOTSUPP,
+			      "ornicd: warning: a client's memory file is on a disk, whose delays "
+			      "would stop all devices; use a file of memfd, tmpfs or hugetlbfs, or "
+			      "allow it by nvdimm=on of the device\n");
+	}
+	for (unsigned int i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+		disk.type = memory[i];
+		assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), 0);
+		gpa_unmap_all(t->g[0]);
+	}
+	close(fd);
+}
+
+/* Each file on a disk needs a descriptor, so their number is bounded; those that went do not count. */
+static void test_many_disks(void **state)
+{
+	struct files *t = *state;
+	int fd[BACKING_DISKS + 1];
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < BACKING_DISKS; i++) {
+			fd[i] = disk_file();
+			assert_int_equal(gpa_map(t->g[0], DISK + i * BYTES, BYTES, GPA_READ, fd[i],
+						 0), 0);
+		}
+		assert_int_equal(t->g[0]->pool.ndisks, BACKING_DISKS);
+		fd[BACKING_DISKS] = disk_file();
+		rejected_with(t->g[0], DISK - BYTES, fd[BACKING_DISKS], -ENOSPC,
+			      "ornicd: warning: a client has as many memory files on disks as a device may map\n");
+		assert_int_equal(gpa_map(t->g[1], DISK, BYTES, GPA_READ, fd[BACKING_DISKS], 0),
+				 0);
+		for (int i = 0; i <= BACKING_DISKS; i++)
+			close(fd[i]);
+		if (!round)
+			gpa_unmap_all(t->g[0]);
+		gpa_unmap_all(t->g[1]);
+	}
+	for (int i = 0; i < BACKING_DISKS; i++)
+		assert_int_equal(gpa_unmap(t->g[0], DISK + i * BYTES, BYTES), 0);
+	assert_int_equal(t->g[0]->pool.ndisks, BACKING_IDLE_MAX);
+}
+
 static int selective_sync(int fd)
 {
 	struct stat st;
@@ -1403,6 +1472,7 @@ int main(int argc, char **argv)
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
+		F(test_disk_allowed), F(test_many_disks),
 		F(test_slow_client), F(test_busy_client), F(test_end_busy),
 		F(test_queue), F(test_threads_end), F(test_no_thread),
 		F(test_end_not_reaped),

@@ -86,6 +86,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual(set(a["objects"].values()), {0})
         self.assertEqual((a["memory"]["used"], a["memory"]["guaranteed"], a["memory"]["rejected"]), (0, 4 << 20, 0))
         self.assertGreater(a["memory"]["most"], 4 << 20)
+        self.assertEqual(a["guest_memory"], {"bytes": 0, "max_bytes": 1 << 40, "files": 0, "max_files": 512, "nvdimm": False})
 
     def test_ports(self):
         names = [p["name"] for p in self.client.call("port.list")]
@@ -407,7 +408,7 @@ class Devices(unittest.TestCase):
     """Devices that are added and removed while the daemon runs; test_hotplug.c uses them meanwhile."""
 
     ALL = ("mac=02:00:00:00:00:77,name=dev,anti-spoof=on,promisc=off,vlan=7,rate=1M,queue=20000,kmin=9000,kmax=9001,pmax=3,"
-           "owner=%d,group=%d,mode=0640,ip=192.0.2.1" % (os.geteuid(), os.getegid()))
+           "owner=%d,group=%d,mode=0640,ip=192.0.2.1,memory=1G,memory-files=7,nvdimm=on" % (os.geteuid(), os.getegid()))
 
     def setUp(self):
         self.daemon = control.Daemon(self)

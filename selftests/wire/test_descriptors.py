@@ -8,10 +8,12 @@ import ctypes
 import errno
 import os
 import resource
+import shutil
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -30,6 +32,7 @@ MAP = struct.pack("=IIQQQ", 32, 3, 0, 0, PAGE)
 INFO = struct.pack("=IIII", 16, 0, 0, 0)
 
 CLONE_NEWNS = 0x20000
+TMPFS_MAGIC = 0x01021994
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 FUSE_FORGET, FUSE_GETATTR, FUSE_OPEN, FUSE_INIT = 2, 3, 14, 26
 
@@ -52,6 +55,12 @@ def lingering():
     except BlockingIOError:
         pass
     return sock.detach(), (server, server.accept()[0])
+
+
+def on_tmpfs(fd):
+    kind = ctypes.create_string_buffer(256)
+    libc.fstatfs(fd, kind)
+    return struct.unpack_from("=q", kind)[0] == TMPFS_MAGIC
 
 
 class Fuse:
@@ -107,10 +116,10 @@ class Fuse:
 
 
 class Hostile(unittest.TestCase):
-    options = ()
+    keys = ""           # of both devices
 
     def setUp(self):
-        self.daemon = control.Daemon(self, *self.options)
+        self.daemon = control.Daemon(self, keys=self.keys)
         self.bad = self.client("a")
         self.good = self.client("b")
         self.longest = 0
@@ -152,6 +161,10 @@ class Hostile(unittest.TestCase):
         self.addCleanup(os.close, fd)
         os.ftruncate(fd, size)
         return fd
+
+    def memory(self, name="a"):
+        """Return what the daemon says about the memory of a device."""
+        return next(d["guest_memory"] for d in self.daemon.client().call("device.list") if d["name"] == name)
 
     def maps(self, addr=1 << 40):
         """The other client maps, is interrupted, and unmaps."""
@@ -275,6 +288,9 @@ class Files(Hostile):
         self.assertIn("more address space than its device may use", self.daemon.said())
         self.maps()
         self.works(self.bad)
+        fd = self.memfd(1 << 39)
+        self.bad.map(0, PAGE, fd)
+        self.assertEqual(self.memory()["bytes"], 1 << 39)
 
     def test_many_files(self):
         """Memory files without number: those beyond the limit are rejected, and all go at once when the client does."""
@@ -292,13 +308,79 @@ class Files(Hostile):
             self.assertEqual(refused.args[0], errno.ENOSPC)
             self.assertIn("as many memory files as its device may map", self.daemon.said())
         print("# %u files" % mapped)
+        self.assertEqual((self.memory()["files"], self.memory()["bytes"]), (mapped, mapped * PAGE))
         self.trip()
         self.bad.close()
         self.trips(200)
         self.fast("a client with many files leaves")
         with open("/proc/%d/maps" % self.daemon.process.pid, encoding="utf-8") as f:
             self.assertNotIn("memfd:small", f.read())
-        self.works(self.reconnect())
+        new = self.reconnect()
+        self.assertEqual((self.memory()["files"], self.memory()["bytes"]), (0, 0))
+        self.works(new)
+
+    def test_disk(self):
+        """A file on a disk is rejected."""
+        fd, path = tempfile.mkstemp(dir=control.BUILD)
+        os.unlink(path)
+        self.addCleanup(os.close, fd)
+        os.ftruncate(fd, PAGE)
+        if on_tmpfs(fd):
+            self.skipTest("the checkout is in memory")
+        with self.assertRaises(Refused) as caught:
+            self.bad.map(0, PAGE, fd)
+        self.assertEqual(caught.exception.args[0], errno.EOPNOTSUPP)
+        self.assertIn("allow it by nvdimm=on of the device", self.daemon.said())
+        self.maps()
+
+
+class MoreFiles(Hostile):
+    keys = ",memory-files=20000"
+
+    def test_many_files(self):
+        """The time that others wait for the end of a client does not grow with its files."""
+        for i in range(10000):
+            fd = os.memfd_create("small")
+            os.ftruncate(fd, PAGE)
+            self.bad.send(DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, i * PAGE, PAGE), NO_REPLY, [fd])
+            os.close(fd)
+        self.bad.ask(GET_INFO, INFO)
+        self.assertEqual(self.memory()["files"], 10000)
+        self.trip()
+        self.longest = 0
+        self.bad.close()
+        self.trips(200)
+        self.fast("a client with 10,000 files leaves")
+
+
+class Disks(Hostile):
+    keys = ",nvdimm=on"
+
+    def test_many(self):
+        """Files on disks keep a descriptor each. A client with many of them leaves descriptors to others."""
+        folder = tempfile.mkdtemp(dir=control.BUILD)
+        self.addCleanup(shutil.rmtree, folder)
+        self.daemon.stop()
+        self.daemon.limit(resource.RLIMIT_NOFILE, 1024)
+        self.daemon.start()
+        self.bad, self.good = self.client("a"), self.client("b")
+        mapped = 0
+        for i in range(1100):
+            fd = os.open(os.path.join(folder, str(i)), os.O_CREAT | os.O_RDWR)
+            os.ftruncate(fd, PAGE)
+            if on_tmpfs(fd):
+                os.close(fd)
+                self.skipTest("the checkout is in memory")
+            try:
+                self.bad.map(i * PAGE, PAGE, fd)
+                mapped += 1
+            except Refused as refused:
+                self.assertEqual(refused.args[0], errno.ENOSPC)
+            os.close(fd)
+        self.assertEqual(mapped, 64)
+        for vector in range(64):
+            self.good.irqs(EVENTFD | TRIGGER, vector, 1, fds=[os.eventfd(0)])
+        self.maps()
 
 
 if __name__ == "__main__":

@@ -187,8 +187,9 @@ class Lab:
         snapshots = self._snapshots(config, plan, qemu, env, accel)
         if any(config.device_counts()):
             progress("starting ornicd")
+            keys = [config.device_keys] * bool(config.device_keys) + ["nvdimm=on"] * bool(config.nvdimm)
             daemon.start(self.state, config.ornicd or default_ornicd(), hosts.plan(config.hosts, config.vms),
-                         config.device_counts(), config.ornicd_args, config.device_keys)
+                         config.device_counts(), config.ornicd_args, ",".join(keys))
         own = []
         for number, (guest, devices, files) in enumerate(plan):
             about = {"LAB_ID": number, "LAB_N": config.vms, "LAB_MTU": config.mtu, "LAB_DEVICES": devices}

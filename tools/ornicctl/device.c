@@ -38,9 +38,10 @@ static int device_list(struct ctl *ctl, const struct ctl_args *args)
 	(void)args;
 	if (!all || ctl->json)
 		return ctl_done(ctl, all);
-	table_head(&t, "NAME STATE LINK MAC <QPS <CQS <SRQS <KEYS VM SOCKET");
+	table_head(&t, "NAME STATE LINK MAC <QPS <CQS <SRQS <KEYS <MEMORY <FILES VM SOCKET");
 	json_array_foreach(all, i, d) {
 		const json_t *objects = json_object_get(d, "objects");
+		const json_t *memory = json_object_get(d, "guest_memory");
 
 		table_cell(&t, "%s", ctl_text(d, "name"));
 		table_cell(&t, "%s", ctl_text(d, "state"));
@@ -50,6 +51,8 @@ static int device_list(struct ctl *ctl, const struct ctl_args *args)
 		table_cell(&t, "%lld", (long long)ctl_int(objects, "cq"));
 		table_cell(&t, "%lld", (long long)ctl_int(objects, "srq"));
 		table_cell(&t, "%lld", (long long)ctl_int(objects, "key"));
+		table_cell(&t, "%lld", (long long)ctl_int(memory, "bytes") >> 20);
+		table_cell(&t, "%lld", (long long)ctl_int(memory, "files"));
 		table_cell(&t, "%s", ctl_is(d, "attached") ? "yes" : "no");
 		table_cell(&t, "%s", ctl_text(d, "path"));
 	}
@@ -84,7 +87,8 @@ static const struct ctl_verb verbs[] = {
 		.summary = "devices, their states, and numbers of their objects",
 		.help = "STATE is that of the PCI function: disabled, ready (a driver has enabled\n"
 			"it), or fatal. LINK is up if the guest's interface is up. VM is yes if a\n"
-			"virtual machine is attached. The numbers count objects of the guest.\n"
+			"virtual machine is attached. The numbers count objects of the guest. MEMORY\n"
+			"(MiB) and FILES are what the daemon has mapped of the guest's memory.\n"
 			"--json has more, such as ip: the addresses that the guest may use.\n",
 	},
 	{
@@ -93,10 +97,10 @@ static const struct ctl_verb verbs[] = {
 		.help = "SPEC has the form of --device on the daemon's command line:\n"
 			"  path=SOCKET[,KEY=VALUE]...\n"
 			"Keys are mac=MAC, name=NAME, anti-spoof=on|off, ip=ADDRESS, promisc=on|off,\n"
-			"vlan=ID, owner=UID, group=GID, mode=MODE, rate=RATE and the others of a\n"
-			"rate-limited link, see ornicd(8). Owner and group are numbers, because a\n"
-			"running daemon does not look up names. A relative path begins at the\n"
-			"daemon's working directory.\n",
+			"memory=BYTES, memory-files=N, nvdimm=on|off, vlan=ID, owner=UID, group=GID,\n"
+			"mode=MODE, rate=RATE and the others of a rate-limited link, see ornicd(8).\n"
+			"Owner and group are numbers, because a running daemon does not look up\n"
+			"names. A relative path begins at the daemon's working directory.\n",
 	},
 	{
 		.name = "del", .args = "NAME", .nargs = 1, .options = del_options,

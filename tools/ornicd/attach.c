@@ -6,6 +6,7 @@
 
 #include "dev/function.h"
 #include "log.h"
+#include "mem/backing.h"
 #include "vfu/server.h"
 
 #include <errno.h>
@@ -30,6 +31,20 @@ static int attach_check_directory(const char *path)
 		return 0;
 	log_err("cannot listen on %s: there is no directory %s; create it first", path, dir);
 	return -ENOENT;
+}
+
+/* Limit the memory that a client may map. */
+static void attach_limit(struct attachment *a)
+{
+	const struct config_device *d = &a->config;
+	struct backing_limits limits = BACKING_LIMITS;
+
+	if (d->memory)
+		limits.bytes = d->memory;
+	if (d->memory_files)
+		limits.files = d->memory_files;
+	limits.disk = d->nvdimm;
+	vfu_server_limit(a->server, &limits);
 }
 
 static void attach_undo(struct attachment *a)
@@ -80,6 +95,7 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 		attach_undo(a);
 		return err;
 	}
+	attach_limit(a);
 	if (d->anti_spoof && !d->source.ip)
 		log_from(&a->function->vfu.log, LOG_WARN,
 			 "anti-spoof checks MAC addresses only; add ip= to check IP addresses");

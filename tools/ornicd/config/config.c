@@ -58,6 +58,10 @@ static const char usage[] =
 	"                        link-local one of its MAC; more than once; ip=link-local: no\n"
 	"                        other; includes anti-spoof=on\n"
 	"  promisc=on|off        off: the guest cannot receive frames for others (default on)\n"
+	"  memory=BYTES          most guest memory that the device maps (default 1T)\n"
+	"  memory-files=N        most memory files that it maps (default 512)\n"
+	"  nvdimm=on|off         on: these files may be on disks; one that does not answer stops\n"
+	"                        all devices of this daemon (default off)\n"
 	"\n"
 	"Keys of a device, and of a port with a socket of its own (stream, dgram):\n"
 	"  owner=USER,group=GROUP,mode=MODE      who may connect to the socket; defaults: see\n"
@@ -344,6 +348,8 @@ static int device_fill(struct config_device *d, const struct config_spec *spec, 
 		.chose_anti_spoof = spec->anti_spoof,
 		.chose_promisc = spec->promisc,
 		.vlan = spec->vlan,
+		.memory_files = spec->memory_files,
+		.nvdimm = spec->nvdimm,
 	};
 	err = d->path && d->name ? config_name(d->name) :
 				   config_no_memory("a device's settings");
@@ -355,6 +361,8 @@ static int device_fill(struct config_device *d, const struct config_spec *spec, 
 		err = device_source(d, spec);
 	if (!err)
 		err = config_link(path, spec->link, &d->link);
+	if (!err)
+		err = config_memory(path, spec->memory, &d->memory);
 	if (!err)
 		err = config_access(path, spec->access, numeric, &d->access);
 	if (err)
@@ -413,25 +421,48 @@ int config_capture(struct config *c, const char *text)
 }
 
 enum device_key {
-	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, ACCESS, LINK = ACCESS + CONFIG_ACCESS_KEYS,
-	IP = LINK + CONFIG_LINK_KEYS, KEYS = IP + ANTISPOOF_PREFIXES
+	PATH, MAC, NAME, ANTI_SPOOF, PROMISC, VLAN, MEMORY, MEMORY_FILES, NVDIMM, ACCESS,
+	LINK = ACCESS + CONFIG_ACCESS_KEYS, IP = LINK + CONFIG_LINK_KEYS,
+	KEYS = IP + ANTISPOOF_PREFIXES
 };
 
 static char *const device_keys[] = {
-	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "owner", "group", "mode", "rate",
-	"queue", "kmin", "kmax", "pmax", "ip", NULL
+	"path", "mac", "name", "anti-spoof", "promisc", "vlan", "memory", "memory-files", "nvdimm",
+	"owner", "group", "mode", "rate", "queue", "kmin", "kmax", "pmax", "ip", NULL
 };
 
 static const struct config_form device_form = {
 	.what = "device",
 	.keys = device_keys,
 	.needs = 1 << PATH,
-	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN |
-		 CONFIG_ACCESS_MASK << ACCESS | CONFIG_LINK_MASK << LINK | 1 << IP,
+	.takes = 1 << MAC | 1 << NAME | 1 << ANTI_SPOOF | 1 << PROMISC | 1 << VLAN | 1 << MEMORY |
+		 1 << MEMORY_FILES | 1 << NVDIMM | CONFIG_ACCESS_MASK << ACCESS |
+		 CONFIG_LINK_MASK << LINK | 1 << IP,
 	.text = "path=SOCKET[,mac=MAC][,name=NAME][,anti-spoof=on|off][,ip=ADDRESS]...[,KEY=...]",
 	.list = IP,
 	.most = ANTISPOOF_PREFIXES,
 };
+
+static int number_parse(const char *text, uint32_t max, uint32_t *out)
+{
+	unsigned long v;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || *end || v > max)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int device_memory_files(const char *text, const char *val, uint32_t *out)
+{
+	return number_parse(val, UINT32_MAX, out) ? config_memory_files(text, 0) :
+						    config_memory_files(text, *out);
+}
 
 /* Parse a switch of a device that may be missing. */
 static int device_switch(const char *text, const char *key, const char *val,
@@ -469,6 +500,11 @@ int config_device_parse(struct config_device *d, const char *text, bool numeric)
 		err = device_switch(text, "promisc", val[PROMISC], &spec.promisc);
 	if (!err)
 		err = config_vlan(text, val[VLAN], &spec.vlan);
+	spec.memory = val[MEMORY];
+	if (!err && val[MEMORY_FILES])
+		err = device_memory_files(text, val[MEMORY_FILES], &spec.memory_files);
+	if (!err)
+		err = config_on_off(text, "nvdimm", val[NVDIMM], &spec.nvdimm);
 	if (!err)
 		err = device_fill(d, &spec, numeric);
 	free(copy);
@@ -481,21 +517,6 @@ int config_device(struct config *c, const char *text)
 	int err = config_device_parse(&d, text, false);
 
 	return err ? err : device_add(c, &d);
-}
-
-static int number_parse(const char *text, uint32_t max, uint32_t *out)
-{
-	unsigned long v;
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (errno || *end || v > max)
-		return -EINVAL;
-	*out = v;
-	return 0;
 }
 
 int config_vlan(const char *text, const char *val, uint16_t *out)

@@ -44,6 +44,9 @@ enum config_access_key { CONFIG_OWNER, CONFIG_GROUP, CONFIG_MODE, CONFIG_ACCESS_
  * @vlan:	VLAN whose access port the device's port is; 0: none
  * @link:	limit of the link to the device; no limit if its rate is 0
  * @access:	who may connect to the socket; the rest is as in struct config
+ * @memory:	most guest memory to be mapped, bytes; 0: the default
+ * @memory_files: most memory files to be mapped; 0: the default
+ * @nvdimm:	memory files may be on disks
  */
 struct config_device {
 	char *path;
@@ -57,6 +60,9 @@ struct config_device {
 	uint16_t vlan;
 	struct egress_param link;
 	struct unix_access access;
+	uint64_t memory;
+	uint32_t memory_files;
+	bool nvdimm;
 };
 
 /** enum config_switch - a setting with a default */
@@ -78,6 +84,9 @@ enum config_switch {
  * @vlan:	see struct config_device
  * @link:	values of config_link_keys, or NULL
  * @access:	values of the keys of enum config_access_key, or NULL
+ * @memory:	most guest memory to be mapped, a number of bytes; NULL: the default
+ * @memory_files: see struct config_device
+ * @nvdimm:	see struct config_device
  */
 struct config_spec {
 	const char *path;
@@ -90,6 +99,9 @@ struct config_spec {
 	uint16_t vlan;
 	const char *link[CONFIG_LINK_KEYS];
 	const char *access[CONFIG_ACCESS_KEYS];
+	const char *memory;
+	uint32_t memory_files;
+	bool nvdimm;
 };
 
 /**
@@ -243,6 +255,16 @@ int config_name(const char *name);
 int config_on_off(const char *text, const char *key, const char *val, bool *out);
 /* config_vlan() - parse @val, a VLAN from 1 to 4094 in @text; NULL leaves @out unchanged */
 int config_vlan(const char *text, const char *val, uint16_t *out);
+/*
+ * config_scaled() - parse a number, which may end in a letter of @letters: the first multiplies it
+ * by @unit, the second by @unit^2 and so on
+ * Return: 0 or -EINVAL.
+ */
+int config_scaled(const char *text, const char *letters, uint64_t unit, uint64_t *out);
+/* config_memory() - parse @val, bytes of guest memory of the device @text; NULL: unchanged */
+int config_memory(const char *text, const char *val, uint64_t *out);
+/* config_memory_files() - check the number of memory files of the device @text */
+int config_memory_files(const char *text, uint64_t n);
 /*
  * config_link() - parse the values @val of config_link_keys in @text, which may be NULL; without a
  * rate @out stays unchanged

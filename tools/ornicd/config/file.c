@@ -45,19 +45,21 @@ static int file_device(struct config *c, const char *file, json_t *device)
 {
 	json_t *anti_spoof = NULL, *promisc = NULL, *ips = NULL;
 	struct config_spec spec = { 0 };
-	json_int_t vlan = 0;
+	json_int_t vlan = 0, files = 0;
 	json_error_t e;
+	int nvdimm = 0;
 
 	if (json_unpack_ex(device, &e, JSON_STRICT,
-			   "{s:s, s?s, s?s, s?o, s?o, s?o, s?I, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
+			   "{s:s, s?s, s?s, s?o, s?o, s?o, s?I, s?s, s?I, s?b, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s}",
 			   "path", &spec.path, "mac", &spec.mac, "name", &spec.name,
 			   "anti_spoof", &anti_spoof, "promisc", &promisc, "ip", &ips,
-			   "vlan", &vlan, "owner", &spec.access[CONFIG_OWNER],
+			   "vlan", &vlan, "memory", &spec.memory, "memory_files", &files,
+			   "nvdimm", &nvdimm, "owner", &spec.access[CONFIG_OWNER],
 			   "group", &spec.access[CONFIG_GROUP],
 			   "mode", &spec.access[CONFIG_MODE], "rate", &spec.link[0],
 			   "queue", &spec.link[1], "kmin", &spec.link[2], "kmax", &spec.link[3],
 			   "pmax", &spec.link[4])) {
-		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"ip\", \"vlan\", and the strings \"owner\", \"group\", \"mode\", \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
+		log_err("%s: a device must be an object with \"path\" and optionally \"mac\", \"name\", \"anti_spoof\", \"promisc\", \"ip\", \"vlan\", \"memory_files\", \"nvdimm\", and the strings \"memory\", \"owner\", \"group\", \"mode\", \"rate\", \"queue\", \"kmin\", \"kmax\", \"pmax\": %s",
 			file, e.text);
 		return -EINVAL;
 	}
@@ -72,7 +74,11 @@ static int file_device(struct config *c, const char *file, json_t *device)
 			(long long)vlan, VLAN_MAX_ID);
 		return -EINVAL;
 	}
+	if (json_object_get(device, "memory_files") && config_memory_files(spec.path, files))
+		return -EINVAL;
+	spec.memory_files = files;
 	spec.vlan = vlan;
+	spec.nvdimm = nvdimm;
 	return config_add(c, &spec);
 }
 

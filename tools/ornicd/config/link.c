@@ -4,38 +4,11 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const config_link_keys[CONFIG_LINK_KEYS] = { "rate", "queue", "kmin", "kmax", "pmax" };
 
-/*
- * Parse a number, which may end in K, M or G: @unit, @unit^2 or @unit^3. Return: 0 or -EINVAL.
- */
-static int parse_scaled(const char *text, uint64_t unit, uint64_t *out)
-{
-	static const char letters[] = "KMG";
-	const char *letter;
-	uint64_t v;
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno)
-		return -EINVAL;
-	letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
-	if (*end && (!letter || end[1]))
-		return -EINVAL;
-	for (; letter && letter >= letters; letter--)
-		if (__builtin_mul_overflow(v, unit, &v))
-			return -EINVAL;
-	*out = v;
-	return 0;
-}
+#define LETTERS	"KMG"
 
 static int bad_link(const char *text, const char *key, const char *val, const char *form)
 {
@@ -50,7 +23,7 @@ static int parse_number(const char *text, const char *key, const char *val, uint
 
 	if (!val)
 		return 0;
-	if (parse_scaled(val, 1024, &v) || v > UINT32_MAX)
+	if (config_scaled(val, LETTERS, 1024, &v) || v > UINT32_MAX)
 		return bad_link(text, key, val, "a number such as 65536 or 64K");
 	*out = v;
 	return 0;
@@ -85,7 +58,7 @@ int config_link(const char *text, const char *const val[CONFIG_LINK_KEYS], struc
 	}
 	if (!val[0])
 		return 0;
-	if (parse_scaled(val[0], 1000, &bps) || bps / 1000 > UINT32_MAX)
+	if (config_scaled(val[0], LETTERS, 1000, &bps) || bps / 1000 > UINT32_MAX)
 		return bad_link(text, config_link_keys[0], val[0], "a rate in bit/s such as 100M");
 	out->kbps = bps / 1000;
 	egress_default(out, given);

@@ -7,6 +7,7 @@
 #include "../dev/function.h"
 #include "../engine/link.h"
 #include "../json_memory.h"
+#include "../mem/backing.h"
 #include "../vfu/server.h"
 
 #include <errno.h>
@@ -40,6 +41,13 @@ static json_t *memory(const struct account *a)
 			 "rejected", (json_int_t)a->rejected);
 }
 
+static json_t *guest_memory(const struct backing_pool *pool)
+{
+	return json_pack("{s:I, s:I, s:i, s:i, s:b}", "bytes", (json_int_t)pool->bytes,
+			 "max_bytes", (json_int_t)pool->limits.bytes, "files", pool->files,
+			 "max_files", pool->limits.files, "nvdimm", pool->limits.disk);
+}
+
 static json_t *access_json(const struct unix_access *a)
 {
 	char mode[8];
@@ -70,7 +78,7 @@ static json_t *describe(const struct attachment *a)
 	const struct device *dev = &a->function->dev;
 	const struct port *port = &dev->port;
 
-	return json_pack("{s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:i, s:b, s:o, s:b, s:o, s:o}",
+	return json_pack("{s:o,s:o,s:o,s:b,s:s,s:s,s:o,s:o,s:i,s:b,s:o,s:b,s:o,s:o,s:o}",
 			 "name", control_text(dev->name),
 			 "path", control_text(vfu_server_path(a->server)),
 			 "access", access_json(vfu_server_access(a->server)),
@@ -83,6 +91,7 @@ static json_t *describe(const struct attachment *a)
 			 "anti_spoof", !!(port->flags & ORNIC_PORT_F_ANTI_SPOOF),
 			 "ip", addresses(port),
 			 "promisc", !!(port->flags & ORNIC_PORT_F_PROMISC),
+			 "guest_memory", guest_memory(vfu_server_memory(a->server)),
 			 "objects", objects(dev), "memory", memory(&dev->account));
 }
 

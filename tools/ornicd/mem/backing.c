@@ -36,7 +36,7 @@
 #define UNMAP_BYTES	(64u << 20)	/* most that one call unmaps */
 
 /* Reasons to reject a file that the log explains */
-enum why { WHY_OTHER, WHY_FUSE, WHY_FILES, WHY_BYTES };
+enum why { WHY_OTHER, WHY_FUSE, WHY_DISK, WHY_DISKS, WHY_FILES, WHY_BYTES };
 
 /**
  * struct backing_request - a backing_get() in progress
@@ -48,6 +48,7 @@ enum why { WHY_OTHER, WHY_FUSE, WHY_FILES, WHY_BYTES };
  * @offset:	first byte to be used
  * @size:	bytes to be used
  * @room:	bytes that the client may still map
+ * @disk:	as in struct backing_limits
  * @dev:	identity of the file
  * @ino:	identity of the file
  * @len:	length of the file, bytes
@@ -68,6 +69,7 @@ struct backing_request {
 	uint64_t offset;
 	uint64_t size;
 	uint64_t room;
+	bool disk;
 	dev_t dev;
 	ino_t ino;
 	uint64_t len;
@@ -182,6 +184,7 @@ static void pool_reset(struct backing_pool *pool)
 	LIST_INIT(&pool->disk);
 	pool->files = 0;
 	pool->nidle = 0;
+	pool->ndisks = 0;
 	pool->bytes = 0;
 }
 
@@ -198,8 +201,7 @@ int backing_init(struct backing_pool *pool, struct log_source *log)
 	if (!pool->client)
 		return -ENOMEM;
 	pool_reset(pool);
-	pool->max_files = BACKING_FILES;
-	pool->max_bytes = BACKING_BYTES;
+	pool->limits = BACKING_LIMITS;
 	LIST_INSERT_HEAD(&pools, pool, link);
 	return 0;
 }
@@ -280,8 +282,10 @@ static void backing_evict(struct backing_pool *pool)
 	TAILQ_REMOVE(&pool->all, b, all);
 	pool->files--;
 	pool->bytes -= b->len;
-	if (b->durable)
+	if (b->durable) {
 		LIST_REMOVE(b, disk);
+		pool->ndisks--;
+	}
 	durable_put(b->durable);
 	TAILQ_INSERT_TAIL(&gone, b, all);
 	backing_unmap(pool->mapper, &gone);
@@ -346,13 +350,20 @@ static int admit(struct backing_request *r)
 	return -EOPNOTSUPP;
 }
 
-/* Ask the file system for the current length. */
+/* Ask the file system for its type and the current length. */
 static int measure(struct backing_request *r, size_t *page)
 {
 	struct statfs fs;
 	struct stat st;
 
-	if (fstat(r->fd, &st) < 0 || fstatfs(r->fd, &fs) < 0)
+	if (fstatfs(r->fd, &fs) < 0)
+		return -errno;
+	r->durable.disk = durable_type(fs.f_type);
+	if (r->durable.disk && !r->disk) {
+		r->why = WHY_DISK;
+		return -EOPNOTSUPP;
+	}
+	if (fstat(r->fd, &st) < 0)
 		return -errno;
 	r->len = st.st_size;
 	/* A mapping of hugetlbfs can be replaced in huge pages only. */
@@ -446,14 +457,32 @@ static void request_free(struct backing_request *r)
 
 static void explain(const struct backing_request *r)
 {
-	static const char * const text[] = {
-		[WHY_FUSE] = "a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted",
-		[WHY_FILES] = "a client has as many memory files as its device may map",
-		[WHY_BYTES] = "a client's memory files take more address space than its device may use",
-	};
+	struct log_source *log = r->pool->client->log;
 
-	if (r->why != WHY_OTHER)
-		log_from(r->pool->client->log, LOG_WARN, "%s", text[r->why]);
+	switch (r->why) {
+	case WHY_FUSE:
+		log_from(log, LOG_WARN,
+			 "a client's memory file is on FUSE, whose server could stop the daemon, or on a file system that the daemon has not mounted; use a file of memfd, tmpfs, hugetlbfs or a disk that the daemon has mounted");
+		break;
+	case WHY_DISK:
+		log_from(log, LOG_WARN,
+			 "a client's memory file is on a disk, whose delays would stop all devices; use a file of memfd, tmpfs or hugetlbfs, or allow it by nvdimm=on of the device");
+		break;
+	case WHY_DISKS:
+		log_from(log, LOG_WARN,
+			 "a client has as many memory files on disks as a device may map");
+		break;
+	case WHY_FILES:
+		log_from(log, LOG_WARN,
+			 "a client has as many memory files as its device may map; raise memory-files= of the device");
+		break;
+	case WHY_BYTES:
+		log_from(log, LOG_WARN,
+			 "a client's memory files take more address space than its device may use; raise memory= of the device");
+		break;
+	case WHY_OTHER:
+		break;
+	}
 }
 
 /* End a request by an error, or by a mapping, which gets a user. */
@@ -490,8 +519,10 @@ static void backing_insert(struct backing_request *r)
 	TAILQ_INSERT_TAIL(&pool->all, b, all);
 	pool->files++;
 	pool->bytes += b->len;
-	if (b->durable)
+	if (b->durable) {
 		LIST_INSERT_HEAD(&pool->disk, b, disk);
+		pool->ndisks++;
+	}
 	TAILQ_INSERT_TAIL(&pool->idle, b, idle);
 	pool->nidle++;
 	finish(r, 0, b);
@@ -504,6 +535,10 @@ static void mapped(struct mapper_job *job)
 	if (!r->pool) {
 		request_free(r);
 		return;
+	}
+	if (!r->err && r->durable.disk && r->pool->ndisks >= BACKING_DISKS) {
+		r->err = -ENOSPC;
+		r->why = WHY_DISKS;
 	}
 	if (!r->err)
 		r->err = durable_open(r->pool->client, &r->durable, &r->b->durable);
@@ -518,15 +553,16 @@ static void request_map(struct backing_request *r)
 {
 	struct backing_pool *pool = r->pool;
 
-	while (pool->nidle && (pool->files >= pool->max_files ||
-			       pool->bytes + r->len > pool->max_bytes / 2))
+	while (pool->nidle && (pool->files >= pool->limits.files ||
+			       pool->bytes + r->len > pool->limits.bytes / 2))
 		backing_evict(pool);
-	if (pool->files >= pool->max_files) {
+	if (pool->files >= pool->limits.files) {
 		r->why = WHY_FILES;
 		finish(r, -ENOSPC, NULL);
 		return;
 	}
-	r->room = pool->max_bytes - pool->bytes;
+	r->room = pool->limits.bytes - pool->bytes;
+	r->disk = pool->limits.disk;
 	r->job.work = map;
 	r->job.done = mapped;
 	mapper_add(r->mapper, &r->job);
@@ -559,7 +595,8 @@ static void looked(struct mapper_job *job)
  *
  * Return: 0; -EINPROGRESS if the result comes by @pool->got(), which backing_drain() prevents;
  * -EBUSY if it waits for an earlier one; -EINVAL if @fd is not a regular, readable file (memfd,
- * hugetlbfs and shared memory are); -EOPNOTSUPP if it may be on FUSE; -ERANGE if the file is too
+ * hugetlbfs and shared memory are); -EOPNOTSUPP if it may be on FUSE, or is on a disk and the client
+ * may map no such files; -ERANGE if the file is too
  * short; -ENOSPC or -ENOMEM beyond the limits of the pool; -EMFILE, -ENFILE or -ENOMEM; else a
  * negative errno of fcntl(), statx(), fstat(), fstatfs() or mmap().
  */

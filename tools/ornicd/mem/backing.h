@@ -29,11 +29,23 @@
 /** BACKING_IDLE_MAX - most mappings without a user that a pool keeps */
 #define BACKING_IDLE_MAX 4
 
-/** BACKING_FILES - default for the most mappings of a client */
-#define BACKING_FILES 1024
+/** BACKING_DISKS - most mappings of files that can be made durable, each with a descriptor */
+#define BACKING_DISKS 64
 
-/** BACKING_BYTES - default for the most address space that a client's files take */
-#define BACKING_BYTES (1ull << 40)
+/**
+ * struct backing_limits - files that a client may map
+ * @files:	most mappings
+ * @bytes:	most bytes of all mappings
+ * @disk:	files on disks, too; the loop waits for a page that is not in memory
+ */
+struct backing_limits {
+	unsigned int files;
+	uint64_t bytes;
+	bool disk;
+};
+
+/** BACKING_LIMITS - limits of a client by default */
+#define BACKING_LIMITS	((struct backing_limits) { .files = 512, .bytes = 1ull << 40 })
 
 TAILQ_HEAD(backing_queue, backing);
 
@@ -88,10 +100,10 @@ struct backing_request;
  * @idle:	mappings without users; the first one for longest
  * @disk:	mappings of files that can be made durable
  * @files:	number of mappings
- * @max_files:	most of them
  * @nidle:	number of mappings in @idle
+ * @ndisks:	number of mappings in @disk
  * @bytes:	length of all mappings, bytes
- * @max_bytes:	most of them
+ * @limits:	limits of the client
  * @lost:	si_code of the access that first found a page lost, 0 if none was; until the client
  *		is gone
  * @lost_at:	offset of that access in its file, bytes
@@ -108,10 +120,10 @@ struct backing_pool {
 	struct backing_queue idle;
 	struct backing_list disk;
 	unsigned int files;
-	unsigned int max_files;
 	unsigned int nidle;
+	unsigned int ndisks;
 	uint64_t bytes;
-	uint64_t max_bytes;
+	struct backing_limits limits;
 	int lost;
 	size_t lost_at;
 	struct durable_client *client;

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 /**
@@ -85,24 +84,10 @@ void durable_client_free(struct durable_client *c)
 	client_put(c);
 }
 
-/*
- * Find out if a loss of power destroys the file. Files of memfd_create() are on tmpfs, too.
- * Return: 1 if so, 0 if not, or a negative errno.
- */
-static int lives_in_memory(int fd)
+/* A loss of power destroys files in RAM. Those of memfd_create() are on tmpfs, too. */
+bool durable_type(unsigned long type)
 {
-	struct statfs st;
-
-	if (fstatfs(fd, &st) < 0)
-		return -errno;
-	switch ((unsigned long)st.f_type) {
-	case TMPFS_MAGIC:
-	case RAMFS_MAGIC:
-	case HUGETLBFS_MAGIC:
-		return 1;
-	default:
-		return 0;
-	}
+	return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC;
 }
 
 static int identify(int fd, struct durable_id *id)
@@ -160,11 +145,10 @@ static int reopen(int fd)
 
 int durable_look(int fd, struct durable_file *file)
 {
-	int err = lives_in_memory(fd);
+	int err;
 
-	*file = (struct durable_file) { .disk = !err, .fd = -1 };
-	if (err)
-		return err < 0 ? err : 0;
+	if (!file->disk)
+		return 0;
 	err = identify(fd, &file->id);
 	if (err)
 		return err;

@@ -110,11 +110,14 @@ void durable_client_free(struct durable_client *c);
 /* durable_use_mapper() - let a mapper close the files; takes a reference to it */
 void durable_use_mapper(struct durable_client *c, struct mapper *m);
 
+/* durable_type() - return true if files of a file system are not in RAM only; its f_type decides */
+bool durable_type(unsigned long type);
+
 /**
  * struct durable_file - a file that a client is about to map
  * @disk:	it is not in RAM only
  * @id:		identity, if @disk
- * @fd:		descriptor of our own; the caller closes it, unless it is -1
+ * @fd:		descriptor of our own, or -1; the caller closes it
  * @err:	negative errno of opening it, or 0
  */
 struct durable_file {
@@ -125,8 +128,9 @@ struct durable_file {
 };
 
 /*
- * durable_look() - fill in @file for the descriptor @fd of a client; on any thread, may block
- * Return: 0, or a negative errno of fstatfs() or statx().
+ * durable_look() - fill in @file, except @disk, for the descriptor @fd of a client, if @file->disk;
+ * on any thread, may block
+ * Return: 0, or a negative errno of statx().
  */
 int durable_look(int fd, struct durable_file *file);
 

@@ -218,6 +218,11 @@ void vfu_server_close(struct vfu_server *s)
 	free(s);
 }
 
+void vfu_server_limit(struct vfu_server *s, const struct backing_limits *limits)
+{
+	s->ep.gpa->pool.limits = *limits;
+}
+
 const char *vfu_server_path(const struct vfu_server *s)
 {
 	return s->addr.sun_path;
@@ -234,6 +239,11 @@ bool vfu_server_client(const struct vfu_server *s, pid_t *pid)
 
 	*pid = connected ? s->ep.gpa->pool.pid : 0;
 	return connected;
+}
+
+const struct backing_pool *vfu_server_memory(const struct vfu_server *s)
+{
+	return &s->ep.gpa->pool;
 }
 
 bool vfu_server_attached(const struct vfu_server *s)

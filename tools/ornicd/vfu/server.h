@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct backing_limits;
+struct backing_pool;
 struct vfu_server;
 
 /**
@@ -28,6 +30,9 @@ struct vfu_server;
  */
 int vfu_server_open(struct loop *loop, struct vfu_func *func, const char *path,
 		    const struct unix_access *access, struct vfu_server **server);
+
+/* vfu_server_limit() - limit the memory that a client may map; before the first one connects */
+void vfu_server_limit(struct vfu_server *s, const struct backing_limits *limits);
 
 /**
  * vfu_server_close() - end a client's session and remove the socket
@@ -44,6 +49,8 @@ const struct unix_access *vfu_server_access(const struct vfu_server *s);
  * @pid: its process; 0 if there is none, or if its number is unknown here
  */
 bool vfu_server_client(const struct vfu_server *s, pid_t *pid);
+/* vfu_server_memory() - return the memory files of the client, and the limits */
+const struct backing_pool *vfu_server_memory(const struct vfu_server *s);
 /* vfu_server_attached() - return true if a client is connected and agreed on a version */
 bool vfu_server_attached(const struct vfu_server *s);
 
