@@ -570,6 +570,55 @@ static void test_defaults(void **state)
 	assert_int_equal(a.gid, 9);
 }
 
+static int send_descriptor(int sock)
+{
+	char byte = 'x', control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr mh = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);
+	const int fd = 0;
+
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
+	return sendmsg(sock, &mh, MSG_DONTWAIT) == 1 ? 0 : -errno;
+}
+
+/* Where the kernel can reject descriptors, it does on connections, too; data passes. */
+static void test_no_descriptors(void **state)
+{
+	socklen_t len = sizeof(int);
+	int sock, fd, peer, on;
+	char byte;
+
+	(void)state;
+	sock = unix_bind(&at, SOCK_STREAM, NULL);
+	if (getsockopt(sock, SOL_SOCKET, 83, &on, &len) < 0) {
+		close(sock);
+		unlink(at.sun_path);
+		skip();
+	}
+	for (int no = 0; no < 2; no++) {
+		if (no)
+			unix_no_descriptors(sock);
+		peer = socket(AF_UNIX, SOCK_STREAM, 0);
+		assert_int_equal(connect(peer, (struct sockaddr *)&at, sizeof(at)), 0);
+		fd = unix_accept(sock, NULL);
+		assert_int_equal(send_descriptor(peer), no ? -EPERM : 0);
+		assert_int_equal(send(peer, "y", 1, 0), 1);
+		assert_int_equal(recv(fd, &byte, 1, 0), 1);
+		assert_int_equal(byte, no ? 'y' : 'x');
+		close(peer);
+		close(fd);
+	}
+	close(sock);
+	unlink(at.sun_path);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -577,7 +626,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(address), TEST(names), TEST(rejected), TEST(limit),
 		TEST(accept_errors), TEST(other_kind), TEST(access), TEST(access_errors),
-		TEST(replaced), TEST(check), TEST(defaults),
+		TEST(replaced), TEST(check), TEST(defaults), TEST(no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
+
 /* Bytes of a reason why an address cannot be used */
 #define WHY_BYTES	64
 
@@ -323,4 +327,11 @@ int unix_accept(int sock, struct log_source *log)
 	if (err == EMFILE || err == ENFILE)
 		turn_away(sock);
 	return -1;
+}
+
+void unix_no_descriptors(int fd)
+{
+	const int no = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }

@@ -85,4 +85,12 @@ void unix_hang_up(int fd);
  */
 void unix_stop_listening(int fd, const struct sockaddr_un *addr);
 
+/*
+ * unix_no_descriptors() - reject descriptors, also on connections that @fd accepts from now on
+ *
+ * The kernel closes those that nobody receives, on the thread that reads. That may block. Linux
+ * before 6.16 cannot reject them.
+ */
+void unix_no_descriptors(int fd);
+
 #endif /* ORNICD_UNIX_SOCKET_H */

@@ -118,6 +118,7 @@ int control_open(struct daemon *daemon, const struct config_control *cc, struct 
 		err = c->sock;
 		goto free_control;
 	}
+	unix_no_descriptors(c->sock);
 	err = loop_add(daemon->loop, c->sock, EPOLLIN, control_accept, c);
 	if (err) {
 		log_err("control socket: cannot wait for clients on %s: %s", cc->path,

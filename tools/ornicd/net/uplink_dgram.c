@@ -24,6 +24,7 @@ static int dgram_open(struct uplink *u, const struct uplink_spec *spec)
 	param.fd = unix_bind(&local, SOCK_DGRAM, &access);
 	if (param.fd < 0)
 		return param.fd;
+	unix_no_descriptors(param.fd);
 	uplink_buffers(param.fd);
 	return uplink_socket_open(u, &param);
 }

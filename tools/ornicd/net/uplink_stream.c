@@ -258,6 +258,7 @@ static void stream_connect(void *arg, uint32_t events)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
+	unix_no_descriptors(fd);
 	if (connect(fd, (struct sockaddr *)&s->addr, sizeof(s->addr)))
 		close(fd);
 	else if (!stream_adopt(u, fd))
@@ -280,6 +281,8 @@ static int stream_wait(struct uplink *u)
 		log_from(uplink_log(u), LOG_ERR, "cannot make a timer: %s", strerror(-err));
 		return err;
 	}
+	if (!s->client)
+		unix_no_descriptors(s->wait_fd);
 	err = loop_add(uplink_loop(u), s->wait_fd, EPOLLIN,
 		       s->client ? stream_connect : stream_accept, u);
 	if (err) {
