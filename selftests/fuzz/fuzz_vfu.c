@@ -11,6 +11,7 @@
 
 #include "loop.h"
 #include "mem/gpa.h"
+#include "vfu/event.h"
 #include "vfu/proto.h"
 #include "vfu/server.h"
 
@@ -293,6 +294,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memory = memfd_create("client", MFD_CLOEXEC);
 		CHECK(memory >= 0 && !ftruncate(memory, MEMORY_BYTES));
 	}
+	event_signal(-1);	/* the first one opens a file */
 	start();
 	files = open_files();
 	client_come();

@@ -680,6 +680,17 @@ class TestIrq(ServerTest):
         self.c.set_reg(R_FIRE, 0)
         self.assertEqual(self.c.reg(R_MAGIC), MAGIC)
 
+    def test_client_makes_it_blocking(self):
+        """The client shares the file's flags. It cannot stop the server by them."""
+        self.enable()
+        fd = self.eventfd()
+        self.c.irqs(EVENTFD | TRIGGER, 0, 1, fds=[fd])
+        os.set_blocking(fd, True)
+        os.eventfd_write(fd, ONES - 1)
+        for _ in range(3):
+            self.c.set_reg(R_FIRE, 0)
+        self.assertEqual(self.c.reg(R_MAGIC), MAGIC)
+
     def test_vector_out_of_range(self):
         self.enable()
         for vector in (40, 1 << 31, (1 << 32) - 1):

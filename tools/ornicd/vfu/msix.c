@@ -9,6 +9,8 @@
  */
 #include "msix.h"
 
+#include "event.h"
+
 #include "../log.h"
 #include "../mem/mapper.h"
 
@@ -40,12 +42,12 @@ void msix_destroy(struct msix *m)
 
 static void msix_deliver(struct msix *m, struct msix_vector *v)
 {
-	const uint64_t one = 1;
+	int err;
 
 	v->pending = false;
-	/* EAGAIN: the counter is full, so the client has not read the last writes yet. */
-	if (write(v->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		log_from(m->log, LOG_WARN, "interrupt lost: eventfd: %s", strerror(errno));
+	err = event_signal(v->fd);
+	if (err)
+		log_from(m->log, LOG_WARN, "interrupt lost: eventfd: %s", strerror(-err));
 }
 
 void msix_fire(struct msix *m, unsigned int vector)
