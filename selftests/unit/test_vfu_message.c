@@ -27,6 +27,7 @@
 #include "lib/folder.h"
 #include "log.h"
 #include "mem/mapper.h"
+#include "share.h"
 #include "vfu/message.h"
 
 #define MOST	64		/* requests that a test looks at */
@@ -57,6 +58,7 @@ static struct {
 	unsigned int closed;
 	bool keep;			/* the handler keeps the first descriptor */
 	bool wait;			/* the handler returns VFU_WAIT */
+	rlim_t limit;			/* of descriptors, 0: the true one */
 	size_t room;			/* bytes that the client takes */
 	unsigned int interrupted;	/* next calls of send() end with EINTR */
 	int broken;			/* errno of send() */
@@ -91,7 +93,7 @@ ssize_t recvmsg(int fd, struct msghdr *mh, int flags)
 {
 	const uint8_t *end;
 
-	assert_int_equal(flags, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	assert_int_equal(flags, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (t.limit ? MSG_PEEK : 0));
 	assert_int_equal(mh->msg_iovlen, 1);
 	end = (uint8_t *)mh->msg_iov->iov_base + mh->msg_iov->iov_len;
 	assert_true(!t.rx_end || t.rx_end == end);
@@ -108,6 +110,19 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (op == EPOLL_CTL_MOD)
 		t.events = event->events;
 	return syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+int getrlimit(__rlimit_resource_t which, struct rlimit *rl)
+{
+	if (!t.limit)
+		return syscall(SYS_prlimit64, 0, which, NULL, rl);
+	*rl = (struct rlimit) { t.limit, t.limit };
+	return 0;
+}
+
+int setrlimit(__rlimit_resource_t which, const struct rlimit *rl)
+{
+	return t.limit ? 0 : syscall(SYS_prlimit64, 0, which, rl, NULL);
 }
 
 static ino_t inode(int fd)
@@ -798,6 +813,74 @@ static void test_too_many_descriptors(void **state)
 	free(m);
 }
 
+static void few_numbers(rlim_t limit)
+{
+	t.limit = limit;
+	share_raise();
+	share_saw(3);
+}
+
+/*
+ * Few numbers are left: messages are looked at first. No more descriptors than one message may have
+ * are received, and nothing is lost.
+ */
+static void test_few_numbers(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 3, 0 });
+	int fd[VFU_MAX_FDS + 2];
+
+	(void)state;
+	files(fd, VFU_MAX_FDS + 2);
+	few_numbers(500);
+	for (unsigned int n = 0; n <= VFU_MAX_FDS; n++) {
+		t.n = 0;
+		ask(7, 64, (struct order){ 1, 0 });
+		put(m, 20, fd, n);
+		put(m + 20, 20, NULL, 0);
+		ask(8, 64, (struct order){ 2, 0 });
+		turns(5);
+		assert_int_equal(t.n, 3);
+		assert_int_equal(t.got[1].nfd, n);
+		for (unsigned int i = 0; i < n; i++)
+			assert_true(t.got[1].inode[i] == inode(fd[i]));
+		assert_int_equal(t.got[0].nfd + t.got[2].nfd, 0);
+		expect_reply(7, 1, 0);
+		expect_reply(1, 3, 0);
+		expect_reply(8, 2, 0);
+	}
+	put(m, 40, fd, VFU_MAX_FDS + 2);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, "test: client sent more than 16 descriptors at once");
+	few_numbers(0);
+	close_all(fd, VFU_MAX_FDS + 2);
+	free(m);
+}
+
+/* The number of a descriptor tells whether few are left. */
+static void test_numbers_left(void **state)
+{
+	uint8_t *m = message(1, 40, 0, (struct order){ 3, 0 });
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	few_numbers(500);
+	put(m, 40, &fd, 1);
+	t.limit = 5000;
+	share_raise();		/* still scarce */
+	t.limit = 500;
+	turns(2);
+	assert_int_equal(t.n, 1);
+	t.limit = 0;		/* no more peeking */
+	put(m, 40, &fd, 1);
+	turns(2);
+	assert_int_equal(t.n, 2);
+	few_numbers(0);
+	close(fd);
+	free(m);
+}
+
 /* The daemon has no number left for the descriptor. */
 static void test_no_descriptor_left(void **state)
 {
@@ -814,6 +897,7 @@ static void test_no_descriptor_left(void **state)
 	turns(2);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
 	assert_int_equal(t.closed, 1);
+	assert_string_equal(t.log, "test: no descriptor is left for those that the client sent");
 	close(fd);
 	free(m);
 }
@@ -999,7 +1083,7 @@ static void test_many_to_close(void **state)
 		put(m, 40, fd, VFU_MAX_FDS);
 		turns(2);
 	}
-	assert_in_range(t.n, MAPPER_MANY / VFU_MAX_FDS, MAPPER_MANY / VFU_MAX_FDS + 2);
+	assert_in_range(t.n, share_close() / VFU_MAX_FDS, share_close() / VFU_MAX_FDS + 2);
 	assert_int_equal(descriptors(), before + t.n * VFU_MAX_FDS);
 	sem_post(&b.until);
 	for (int64_t end = loop_now() + 5000000000; t.n < sent && loop_now() < end;) {
@@ -1047,6 +1131,8 @@ int main(void)
 		T(test_descriptors_wait),
 		T(test_too_many_descriptors),
 		T(test_no_descriptor_left),
+		T(test_few_numbers),
+		T(test_numbers_left),
 		T(test_one_descriptor_more),
 		T(test_descriptors_of_pieces),
 		T(test_descriptors_of_no_message),

@@ -383,5 +383,53 @@ class Disks(Hostile):
         self.maps()
 
 
+class Share(unittest.TestCase):
+    def limits(self, pid):
+        with open("/proc/%d/limits" % pid, encoding="utf-8") as f:
+            return next(line.split()[3:5] for line in f if line.startswith("Max open files"))
+
+    def test_low_limit(self):
+        """A limit that is too low is named, and divided: clients that take all that they get leave the others' part."""
+        names = tuple("abcdefgh")
+        daemon = control.Daemon(self, devices=names)
+        self.assertNotIn("limit of open files", daemon.said())
+        daemon.stop()
+        daemon.limit(resource.RLIMIT_NOFILE, 512)
+        daemon.start()
+        self.assertEqual(self.limits(daemon.process.pid), ["512", "512"])
+        self.assertIn("the hard limit of open files is 512, but 8 devices need 2176: each gets at most 24 interrupts", daemon.said())
+        clients = []
+        for name in names:
+            client = Client(daemon.path(name + ".sock"))
+            self.addCleanup(client.close)
+            client.sock.settimeout(PATIENCE)
+            clients.append(client)
+            for vector in range(24):
+                event = os.eventfd(0)
+                client.irqs(EVENTFD | TRIGGER, vector, 1, fds=[event])
+                os.close(event)
+            with self.assertRaises(Refused) as caught:
+                client.irqs(EVENTFD | TRIGGER, 24, 1, fds=[0])
+            self.assertEqual(caught.exception.args[0], errno.EINVAL)
+            event = os.eventfd(0)
+            with self.assertRaises(Refused) as caught:
+                client.irqs(EVENTFD | TRIGGER, 24, 1, fds=[event])
+            self.assertEqual(caught.exception.args[0], errno.EMFILE)
+            client.irqs(EVENTFD | TRIGGER, 23, 1, fds=[event])
+            os.close(event)
+        for client in clients:
+            fds = [os.memfd_create("guest") for _ in range(16)]
+            client.ask(GET_INFO, INFO, fds=fds)
+            for fd in fds:
+                os.close(fd)
+        self.assertIn("no descriptor is left for interrupt 24 of the device", daemon.said())
+
+    def test_soft_limit(self):
+        """The daemon raises the soft limit to the hard one."""
+        daemon = control.Daemon(self)
+        soft, hard = self.limits(daemon.process.pid)
+        self.assertEqual(soft, hard)
+
+
 if __name__ == "__main__":
     tap.main()

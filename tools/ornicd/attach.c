@@ -7,6 +7,7 @@
 #include "dev/function.h"
 #include "log.h"
 #include "mem/backing.h"
+#include "share.h"
 #include "vfu/server.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ static void attach_limit(struct attachment *a)
 		limits.files = d->memory_files;
 	limits.disk = d->nvdimm;
 	vfu_server_limit(a->server, &limits);
+	share_join(limits.files, limits.bytes);
 }
 
 static void attach_undo(struct attachment *a)
@@ -107,8 +109,10 @@ int attach_device(struct attachment *a, struct loop *loop, struct engine *e,
 
 struct function *attach_leave(struct attachment *a)
 {
+	const struct backing_limits *l = &vfu_server_memory(a->server)->limits;
 	struct function *f = a->function;
 
+	share_leave(l->files, l->bytes);
 	vfu_server_close(a->server);
 	function_retire(f);
 	config_device_free(&a->config);

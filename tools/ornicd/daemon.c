@@ -16,6 +16,7 @@
 #include "mem/backing.h"
 #include "mem/limit.h"
 #include "mem/mapper.h"
+#include "share.h"
 #include "signals.h"
 #include "vfu/server.h"
 
@@ -124,6 +125,8 @@ int daemon_device_add(struct daemon *d, const struct config_device *c)
 		return err;
 	d->n++;
 	fault_port_added(&d->engine, c->name);
+	if (d->serving)
+		share_check();
 	return 0;
 }
 
@@ -166,6 +169,8 @@ static int daemon_attach(struct daemon *d, const struct config *c)
 
 	for (unsigned int i = 0; i < c->ndevices && !err; i++)
 		err = daemon_device_add(d, &c->device[i]);
+	if (!err)
+		share_check();
 	return err;
 }
 
@@ -437,6 +442,7 @@ int daemon_run(const struct config *c)
 	struct signals signals;
 	int err;
 
+	share_raise();
 	if (!d.loop) {
 		err = -errno;
 		log_err("cannot start: %s", strerror(-err));

@@ -285,7 +285,8 @@ void unix_hang_up(int fd)
 	close(fd);
 }
 
-void unix_stop_listening(int fd, const struct sockaddr_un *addr)
+void unix_stop_listening(int fd, const struct sockaddr_un *addr,
+			 void (*hang_up)(void *arg, int fd), void *arg)
 {
 	int waiting;
 
@@ -293,7 +294,7 @@ void unix_stop_listening(int fd, const struct sockaddr_un *addr)
 	shutdown(fd, SHUT_RDWR);
 	unlink(addr->sun_path);
 	while ((waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		unix_hang_up(waiting);
+		hang_up(arg, waiting);
 	close(fd);
 }
 

@@ -80,10 +80,11 @@ void unix_hang_up(int fd);
 
 /*
  * unix_stop_listening() - remove the listening socket @fd and its file at @addr
- *
- * Connections that wait to be accepted end as by unix_hang_up(). close() alone would reset them.
+ * @hang_up: called with @arg for each connection that waits to be accepted; ends it as
+ *	unix_hang_up() does, because close() of the listening socket would reset it
  */
-void unix_stop_listening(int fd, const struct sockaddr_un *addr);
+void unix_stop_listening(int fd, const struct sockaddr_un *addr,
+			 void (*hang_up)(void *arg, int fd), void *arg);
 
 /*
  * unix_no_descriptors() - reject descriptors, also on connections that @fd accepts from now on

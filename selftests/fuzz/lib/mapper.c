@@ -115,6 +115,11 @@ unsigned int mapper_closing(struct mapper *m)
 	return m ? m->nclosing : 0;
 }
 
+bool mapper_full(struct mapper *m)
+{
+	return m && m->nclosing > 16;
+}
+
 int mapper_fd(const struct mapper *m)
 {
 	return m->fd;

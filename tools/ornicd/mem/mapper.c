@@ -6,6 +6,7 @@
 
 #include "mapper.h"
 
+#include "../share.h"
 #include "../unix_socket.h"
 
 #include <assert.h>
@@ -44,6 +45,7 @@ struct closing {
  * @closing:	descriptors to close, as a stack
  * @nclosing:	number of descriptors in @closing
  * @busy:	the thread closes another one
+ * @rested:	mapper_wait() waits for this mapper no longer
  */
 struct mapper {
 	int event;
@@ -56,14 +58,15 @@ struct mapper {
 	struct closing closing[MAPPER_CLOSING];
 	unsigned int nclosing;
 	bool busy;
+	bool rested;
 };
 
-/* Threads of ended mappers. They outlive their devices, so this belongs to none. */
+/* Ended mappers that have work. They outlive their devices, so this belongs to none. */
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t left;
-	unsigned int threads;
-} ending = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+	pthread_cond_t less;
+	unsigned int mappers;
+} ending = { .lock = PTHREAD_MUTEX_INITIALIZER, .less = PTHREAD_COND_INITIALIZER };
 
 /* Do a request without the lock, but return with it. */
 static void do_job(struct mapper *m, struct mapper_job *job)
@@ -105,6 +108,24 @@ static void close_one(struct mapper *m)
 		eventfd_write(m->event, 1);
 }
 
+/* Tell mapper_wait() that an ended mapper has done its work; without the lock. */
+static void tell_rest(void)
+{
+	pthread_mutex_lock(&ending.lock);
+	ending.mappers--;
+	pthread_cond_signal(&ending.less);
+	pthread_mutex_unlock(&ending.lock);
+}
+
+/* An ended mapper has nothing to do, but somebody may still use it. */
+static void rest(struct mapper *m)
+{
+	m->rested = true;
+	pthread_mutex_unlock(&m->lock);
+	tell_rest();
+	pthread_mutex_lock(&m->lock);
+}
+
 static void mapper_free(struct mapper *m)
 {
 	close(m->event);
@@ -116,6 +137,7 @@ static void mapper_free(struct mapper *m)
 static void *mapper_thread(void *arg)
 {
 	struct mapper *m = arg;
+	bool rested;
 
 	pthread_mutex_lock(&m->lock);
 	for (;;) {
@@ -126,18 +148,19 @@ static void *mapper_thread(void *arg)
 			do_job(m, job);
 		} else if (m->nclosing) {
 			close_one(m);
-		} else if (m->refs) {
-			pthread_cond_wait(&m->wake, &m->lock);
-		} else {
+		} else if (!m->refs) {
 			break;
+		} else if (m->ended && !m->rested) {
+			rest(m);
+		} else {
+			pthread_cond_wait(&m->wake, &m->lock);
 		}
 	}
+	rested = m->rested;
 	pthread_mutex_unlock(&m->lock);
 	mapper_free(m);
-	pthread_mutex_lock(&ending.lock);
-	ending.threads--;
-	pthread_cond_signal(&ending.left);
-	pthread_mutex_unlock(&ending.lock);
+	if (!rested)
+		tell_rest();
 	return NULL;
 }
 
@@ -200,13 +223,19 @@ struct mapper *mapper_get(struct mapper *m)
 	return m;
 }
 
+/* Release a reference, with the lock. */
+static void put(struct mapper *m)
+{
+	if (!--m->refs)
+		pthread_cond_signal(&m->wake);
+}
+
 void mapper_put(struct mapper *m)
 {
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
-	if (!--m->refs)
-		pthread_cond_signal(&m->wake);
+	put(m);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -215,20 +244,20 @@ void mapper_end(struct mapper *m)
 	if (!m)
 		return;
 	pthread_mutex_lock(&ending.lock);
-	ending.threads++;
+	ending.mappers++;
 	pthread_mutex_unlock(&ending.lock);
 	pthread_mutex_lock(&m->lock);
 	m->ended = true;
 	STAILQ_CONCAT(&m->todo, &m->done);	/* to be dropped */
 	pthread_cond_signal(&m->wake);
+	put(m);
 	pthread_mutex_unlock(&m->lock);
-	mapper_put(m);
 }
 
 bool mapper_wait(unsigned int ms)
 {
 	struct timespec end;
-	bool gone;
+	bool done;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += ms / 1000;
@@ -238,12 +267,12 @@ bool mapper_wait(unsigned int ms)
 		end.tv_sec++;
 	}
 	pthread_mutex_lock(&ending.lock);
-	while (ending.threads &&
-	       !pthread_cond_clockwait(&ending.left, &ending.lock, CLOCK_MONOTONIC, &end))
+	while (ending.mappers &&
+	       !pthread_cond_clockwait(&ending.less, &ending.lock, CLOCK_MONOTONIC, &end))
 		;
-	gone = !ending.threads;
+	done = !ending.mappers;
 	pthread_mutex_unlock(&ending.lock);
-	return gone;
+	return done;
 }
 
 void mapper_add(struct mapper *m, struct mapper_job *job)
@@ -298,6 +327,11 @@ unsigned int mapper_closing(struct mapper *m)
 	n = m->nclosing + m->busy;
 	pthread_mutex_unlock(&m->lock);
 	return n;
+}
+
+bool mapper_full(struct mapper *m)
+{
+	return m && mapper_closing(m) > share_close();
 }
 
 int mapper_fd(const struct mapper *m)

@@ -21,10 +21,9 @@
 /**
  * MAPPER_CLOSING - descriptors that can wait to be closed
  *
- * Callers bound the number of a client's descriptors: they take no more when MAPPER_MANY wait.
+ * Callers bound the number of a client's descriptors: they take no more when mapper_full().
  */
 #define MAPPER_CLOSING	4096
-#define MAPPER_MANY	64
 
 /**
  * struct mapper_job - a request; embed it
@@ -61,9 +60,9 @@ void mapper_put(struct mapper *m);
 void mapper_end(struct mapper *m);
 
 /*
- * mapper_wait() - wait until the threads of all ended mappers are gone
+ * mapper_wait() - wait until all ended mappers have done the work that was added before the end
  * @ms:	longest time, ms
- * Return: false if a thread is still there, because a descriptor blocks it.
+ * Return: false if one has not, because a descriptor blocks it.
  */
 bool mapper_wait(unsigned int ms);
 
@@ -87,6 +86,9 @@ void mapper_hang_up(struct mapper *m, int fd);
 
 /* mapper_closing() - return the number of descriptors that wait to be closed; 0 for NULL */
 unsigned int mapper_closing(struct mapper *m);
+
+/* mapper_full() - return true if share_close() descriptors wait to be closed; false for NULL */
+bool mapper_full(struct mapper *m);
 
 /* mapper_fd() - return a descriptor that is readable when mapper_reap() has work */
 int mapper_fd(const struct mapper *m);

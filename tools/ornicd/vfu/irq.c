@@ -9,6 +9,8 @@
  */
 #include "command.h"
 
+#include "../log.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -55,6 +57,10 @@ static int irq_assign(struct vfu_endpoint *ep, const struct vfu_set_irqs *req, s
 		return -EINVAL;
 	for (unsigned int i = 0; i < m->nfd; i++) {
 		err = msix_assign(&ep->msix, req->start + i, m->fd[i]);
+		if (err == -EMFILE)
+			log_from(&ep->func->log, LOG_WARN,
+				 "no descriptor is left for interrupt %u of the device; raise the hard limit of open files",
+				 req->start + i);
 		if (err)
 			return err;
 		m->fd[i] = -1;

@@ -20,6 +20,7 @@
 
 #include "../log.h"
 #include "../mem/mapper.h"
+#include "../share.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,8 +35,6 @@
 /* Most descriptors that wait for their message */
 #define FDS_WAITING	(2 * VFU_MAX_FDS)
 
-/* Most descriptors of one read: SCM_MAX_FD of the kernel, which would close any others at once */
-#define FDS_READ	253
 
 struct fd_at {
 	int fd;
@@ -162,11 +161,11 @@ static bool fd_is_socket(int fd)
 
 static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 {
-	bool full = mh->msg_flags & MSG_CTRUNC, bad = false;
+	bool cut = mh->msg_flags & MSG_CTRUNC, full = false, bad = false;
 	struct cmsghdr *cm = CMSG_FIRSTHDR(mh);
 	uint64_t pos;
 
-	if (!cm && !full)
+	if (!cm && !cut)
 		return 0;
 	pos = c->rx_pos + (conn_last_start(c) - c->rx_head);
 	for (; cm; cm = CMSG_NXTHDR(mh, cm)) {
@@ -178,6 +177,7 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+			share_saw(fd);
 			if (fd_is_socket(fd)) {
 				mapper_close(c->handler.mapper, fd);
 				bad = true;
@@ -192,17 +192,35 @@ static int conn_take_fds(struct vfu_conn *c, struct msghdr *mh)
 	if (full)
 		log_from(c->log, LOG_ERR, "client sent more than %u descriptors at once",
 			 VFU_MAX_FDS);
+	else if (cut)
+		log_from(c->log, LOG_ERR, "no descriptor is left for those that the client sent");
 	if (bad)
 		log_from(c->log, LOG_ERR, "client sent a socket as descriptor");
-	c->paused = mapper_closing(c->handler.mapper) > MAPPER_MANY;
-	return full || bad ? -EPROTO : 0;
+	c->paused = mapper_full(c->handler.mapper);
+	return full || cut || bad ? -EPROTO : 0;
+}
+
+/*
+ * Read as recvmsg() does, but at most one descriptor more than a message may have, because few
+ * numbers are left. Look first: the kernel then closes nothing, because it still has what it shows.
+ * If it shows too many, nothing is read, and the mapper closes them with the socket.
+ */
+static ssize_t conn_receive_few(struct vfu_conn *c, struct msghdr *mh)
+{
+	ssize_t n;
+
+	mh->msg_controllen = CMSG_SPACE((VFU_MAX_FDS + 1) * sizeof(int));
+	n = recvmsg(c->sock, mh, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n <= 0 || mh->msg_flags & MSG_CTRUNC)
+		return n;
+	return recv(c->sock, mh->msg_iov->iov_base, n, MSG_DONTWAIT);
 }
 
 /* Read once. Return: 0, also if no data is available; -ECONNRESET at end of file or -EPROTO. */
 static int conn_receive(struct vfu_conn *c)
 {
 	union {
-		char buf[CMSG_SPACE(FDS_READ * sizeof(int))];
+		char buf[CMSG_SPACE(SHARE_MESSAGE * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { c->rx + c->rx_tail, RX_SIZE - c->rx_tail };
@@ -214,7 +232,10 @@ static int conn_receive(struct vfu_conn *c)
 	};
 	ssize_t n;
 
-	n = recvmsg(c->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (share_scarce())
+		n = conn_receive_few(c, &mh);
+	else
+		n = recvmsg(c->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
 	if (!n)

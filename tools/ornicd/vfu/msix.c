@@ -13,6 +13,7 @@
 
 #include "../log.h"
 #include "../mem/mapper.h"
+#include "../share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,8 +93,12 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 		return -EINVAL;
 	if (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -EINVAL;
+	if (v->fd < 0 && m->nfds >= share_keep())
+		return -EMFILE;
 	if (v->fd >= 0)
 		mapper_close(m->mapper, v->fd);
+	else
+		m->nfds++;
 	v->fd = fd;
 	if (v->pending && m->enabled)
 		msix_deliver(m, v);
@@ -103,9 +108,11 @@ int msix_assign(struct msix *m, unsigned int vector, int fd)
 void msix_release(struct msix *m, unsigned int start, unsigned int count)
 {
 	for (unsigned int i = start; i < start + count; i++) {
-		if (m->vector[i].fd >= 0)
-			mapper_close(m->mapper, m->vector[i].fd);
+		if (m->vector[i].fd < 0)
+			continue;
+		mapper_close(m->mapper, m->vector[i].fd);
 		m->vector[i].fd = -1;
+		m->nfds--;
 	}
 }
 

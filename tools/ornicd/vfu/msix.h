@@ -27,6 +27,7 @@ struct mapper;
  * @log:	source of log lines
  * @mapper:	closes the eventfds; NULL: they are closed at once
  * @n:		number of vectors
+ * @nfds:	number of vectors that have an eventfd
  * @enabled:	the function may interrupt: bus master, D0
  * @vector:	@n of them
  */
@@ -34,6 +35,7 @@ struct msix {
 	struct log_source *log;
 	struct mapper *mapper;
 	unsigned int n;
+	unsigned int nfds;
 	bool enabled;
 	struct msix_vector *vector;
 };
@@ -74,7 +76,7 @@ void msix_enable(struct msix *m, bool on);
  * @vector:	number, less than @m->n
  * @fd:		the eventfd; belongs to @m if the result is 0
  *
- * Return: 0, or -EINVAL if @fd is no eventfd.
+ * Return: 0; -EINVAL if @fd is no eventfd; -EMFILE if the device may keep no more (share_keep()).
  */
 int msix_assign(struct msix *m, unsigned int vector, int fd);
 

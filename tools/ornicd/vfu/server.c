@@ -15,6 +15,7 @@
 
 #include "../log.h"
 #include "../mem/mapper.h"
+#include "../share.h"
 #include "../unix_socket.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static void server_mapped(void *arg, uint32_t events)
 
 	(void)events;
 	mapper_reap(s->mapper);
-	if (mapper_closing(s->mapper) > MAPPER_MANY)
+	if (mapper_full(s->mapper))
 		return;
 	if (s->full)
 		loop_mod(s->loop, s->sock, EPOLLIN);
@@ -88,7 +89,7 @@ static void server_accept(void *arg, uint32_t events)
 	int fd;
 
 	(void)events;
-	s->full = mapper_closing(s->mapper) > MAPPER_MANY;
+	s->full = mapper_full(s->mapper);
 	if (s->full) {
 		loop_mod(s->loop, s->sock, 0);
 		return;
@@ -96,6 +97,7 @@ static void server_accept(void *arg, uint32_t events)
 	fd = unix_accept(s->sock, log);
 	if (fd < 0)
 		return;
+	share_saw(fd);
 	/* a client that has left may have sent more than was read yet */
 	if (s->conn && vfu_conn_hung_up(s->conn)) {
 		vfu_conn_free(s->conn);
@@ -205,12 +207,20 @@ free_server:
 	return err;
 }
 
+/* End a connection that nobody accepted. It may have descriptors. */
+static void server_hang_up(void *arg, int fd)
+{
+	struct vfu_server *s = arg;
+
+	mapper_hang_up(s->mapper, fd);
+}
+
 void vfu_server_close(struct vfu_server *s)
 {
 	if (!s)
 		return;
 	loop_del(s->loop, s->sock);
-	unix_stop_listening(s->sock, &s->addr);
+	unix_stop_listening(s->sock, &s->addr, server_hang_up, s);
 	vfu_conn_free(s->conn);
 	endpoint_detach(&s->ep);
 	endpoint_destroy(&s->ep);
