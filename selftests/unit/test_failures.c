@@ -1705,7 +1705,7 @@ static void test_start(void **state)
 			if (!err && *f->said)
 				fail_msg("start, failure %u: success, but \"%s\"", left, f->said);
 			assert_true(mapper_wait(5000));
-		if (folder_entries(f->dir) != f->files || descriptors() != f->fds)
+			if (folder_entries(f->dir) != f->files || descriptors() != f->fds)
 				fail_msg("start, failure %u leaves something", left);
 			if (!failed)
 				assert_int_equal(err, 0);

@@ -544,7 +544,8 @@ static void test_lost_in_piece(void **state)
 	t->g->pool.limits.bytes = 50 * PAGE;
 	assert_int_equal(gpa_map(t->g, 0, 4 * PAGE, RW, fd, 20 * PAGE), 0);
 	assert_int_equal(ftruncate(fd, 22 * PAGE), 0);
-	assert_int_equal(*(volatile uint8_t *)gpa_ptr(t->g, 3 * PAGE + 9, 1, false), 0);
+	assert_int_equal(__atomic_load_n((uint8_t *)gpa_ptr(t->g, 3 * PAGE + 9, 1, false),
+					 __ATOMIC_RELAXED), 0);
 	gpa_loss(t->g, &at);
 	assert_int_equal(at, 23 * PAGE + 9);
 	backing_loss_clear();

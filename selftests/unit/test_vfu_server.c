@@ -428,6 +428,7 @@ static void test_ends_before_accept(void **state)
 		assert_int_equal(send(fd[i], "hello", 5, 0), 5);
 	}
 	vfu_server_close(server);
+	assert_true(mapper_wait(5000));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(recv(fd[i], &byte, 1, 0), 0);
 		close(fd[i]);

@@ -285,16 +285,19 @@ void unix_hang_up(int fd)
 	close(fd);
 }
 
-void unix_stop_listening(int fd, const struct sockaddr_un *addr,
-			 void (*hang_up)(void *arg, int fd), void *arg)
+void unix_stop_listening(int fd, const struct sockaddr_un *addr)
+{
+	/* from now on connect() fails, so that no connection comes after the last one closed */
+	shutdown(fd, SHUT_RDWR);
+	unlink(addr->sun_path);
+}
+
+void unix_close_listener(int fd)
 {
 	int waiting;
 
-	/* from now on connect() fails, so that no connection comes after the last one closed here */
-	shutdown(fd, SHUT_RDWR);
-	unlink(addr->sun_path);
 	while ((waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		hang_up(arg, waiting);
+		unix_hang_up(waiting);
 	close(fd);
 }
 

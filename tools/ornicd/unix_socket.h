@@ -79,12 +79,15 @@ int unix_accept(int sock, struct log_source *log);
 void unix_hang_up(int fd);
 
 /*
- * unix_stop_listening() - remove the listening socket @fd and its file at @addr
- * @hang_up: called with @arg for each connection that waits to be accepted; ends it as
- *	unix_hang_up() does, because close() of the listening socket would reset it
+ * unix_stop_listening() - let no more connections come to the socket @fd, and remove its file at @addr
  */
-void unix_stop_listening(int fd, const struct sockaddr_un *addr,
-			 void (*hang_up)(void *arg, int fd), void *arg);
+void unix_stop_listening(int fd, const struct sockaddr_un *addr);
+
+/*
+ * unix_close_listener() - close @fd after unix_stop_listening()
+ * Connections that wait to be accepted end as by unix_hang_up(): close() alone would reset them.
+ */
+void unix_close_listener(int fd);
 
 /*
  * unix_no_descriptors() - reject descriptors, also on connections that @fd accepts from now on

@@ -110,6 +110,12 @@ void mapper_hang_up(struct mapper *m, int fd)
 	unix_hang_up(fd);
 }
 
+void mapper_close_listener(struct mapper *m, int fd)
+{
+	(void)m;
+	unix_close_listener(fd);
+}
+
 unsigned int mapper_closing(struct mapper *m)
 {
 	return m ? m->nclosing : 0;

@@ -137,12 +137,6 @@ free_control:
 	return err;
 }
 
-static void control_hang_up(void *arg, int fd)
-{
-	(void)arg;
-	unix_hang_up(fd);
-}
-
 void control_close(struct control *c)
 {
 	struct control_client *client;
@@ -150,7 +144,8 @@ void control_close(struct control *c)
 	if (!c)
 		return;
 	loop_del(c->daemon->loop, c->sock);
-	unix_stop_listening(c->sock, &c->addr, control_hang_up, NULL);
+	unix_stop_listening(c->sock, &c->addr);
+	unix_close_listener(c->sock);
 	while ((client = TAILQ_FIRST(&c->clients.held)))
 		client_release(client);
 	while ((client = TAILQ_FIRST(&c->clients.all)))

@@ -26,11 +26,11 @@ STAILQ_HEAD(job_queue, mapper_job);
 /**
  * struct closing - a descriptor that waits to be closed
  * @fd:		descriptor
- * @hang_up:	it is a connection
+ * @close:	closes it
  */
 struct closing {
 	int fd;
-	bool hang_up;
+	void (*close)(int fd);
 };
 
 /**
@@ -98,10 +98,7 @@ static void close_one(struct mapper *m)
 
 	m->busy = true;
 	pthread_mutex_unlock(&m->lock);
-	if (c.hang_up)
-		unix_hang_up(c.fd);
-	else
-		close(c.fd);
+	c.close(c.fd);
 	pthread_mutex_lock(&m->lock);
 	m->busy = false;
 	if (!m->nclosing)
@@ -291,30 +288,39 @@ void mapper_add(struct mapper *m, struct mapper_job *job)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static void add_closing(struct mapper *m, int fd, bool hang_up)
+static void close_fd(int fd)
 {
+	close(fd);
+}
+
+/* Let the mapper close @fd; without one, do it at once. */
+static void add_closing(struct mapper *m, int fd, void (*close)(int fd))
+{
+	if (!m) {
+		close(fd);
+		return;
+	}
 	pthread_mutex_lock(&m->lock);
 	assert(m->nclosing < MAPPER_CLOSING);
-	m->closing[m->nclosing++] = (struct closing) { fd, hang_up };
+	m->closing[m->nclosing++] = (struct closing) { fd, close };
 	pthread_cond_signal(&m->wake);
 	pthread_mutex_unlock(&m->lock);
 }
 
 void mapper_close(struct mapper *m, int fd)
 {
-	if (m)
-		add_closing(m, fd, false);
-	else
-		close(fd);
+	add_closing(m, fd, close_fd);
 }
 
 void mapper_hang_up(struct mapper *m, int fd)
 {
 	shutdown(fd, SHUT_RDWR);
-	if (m)
-		add_closing(m, fd, true);
-	else
-		unix_hang_up(fd);
+	add_closing(m, fd, unix_hang_up);
+}
+
+void mapper_close_listener(struct mapper *m, int fd)
+{
+	add_closing(m, fd, unix_close_listener);
 }
 
 unsigned int mapper_closing(struct mapper *m)

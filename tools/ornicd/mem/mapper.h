@@ -21,7 +21,8 @@
 /**
  * MAPPER_CLOSING - descriptors that can wait to be closed
  *
- * Callers bound the number of a client's descriptors: they take no more when mapper_full().
+ * Callers bound the number of a client's descriptors: they take no more when mapper_full(). The end
+ * of a device adds those that its client has left.
  */
 #define MAPPER_CLOSING	4096
 
@@ -83,6 +84,12 @@ void mapper_close(struct mapper *m, int fd);
  * The kernel closes the descriptors that were sent and not received, so this may block, too.
  */
 void mapper_hang_up(struct mapper *m, int fd);
+
+/*
+ * mapper_close_listener() - close a listening socket after unix_stop_listening()
+ * Many connections may wait there, and have descriptors.
+ */
+void mapper_close_listener(struct mapper *m, int fd);
 
 /* mapper_closing() - return the number of descriptors that wait to be closed; 0 for NULL */
 unsigned int mapper_closing(struct mapper *m);

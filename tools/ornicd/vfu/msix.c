@@ -72,7 +72,7 @@ void msix_enable(struct msix *m, bool on)
 			msix_deliver(m, &m->vector[i]);
 }
 
-/* Return true if @fd is an eventfd. Another file could block the daemon in write(). */
+/* Return true if @fd is an eventfd. Without asynchronous I/O another file could block write(). */
 static bool msix_is_eventfd(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";

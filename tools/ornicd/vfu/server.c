@@ -207,20 +207,13 @@ free_server:
 	return err;
 }
 
-/* End a connection that nobody accepted. It may have descriptors. */
-static void server_hang_up(void *arg, int fd)
-{
-	struct vfu_server *s = arg;
-
-	mapper_hang_up(s->mapper, fd);
-}
-
 void vfu_server_close(struct vfu_server *s)
 {
 	if (!s)
 		return;
 	loop_del(s->loop, s->sock);
-	unix_stop_listening(s->sock, &s->addr, server_hang_up, s);
+	unix_stop_listening(s->sock, &s->addr);
+	mapper_close_listener(s->mapper, s->sock);
 	vfu_conn_free(s->conn);
 	endpoint_detach(&s->ep);
 	endpoint_destroy(&s->ep);
