@@ -1107,29 +1107,55 @@ static void test_disk_allowed(void **state)
 static void test_many_disks(void **state)
 {
 	struct files *t = *state;
-	int fd[BACKING_DISKS + 1];
+	int fd[DURABLE_FILES + 1];
 
 	for (int round = 0; round < 2; round++) {
-		for (int i = 0; i < BACKING_DISKS; i++) {
+		for (int i = 0; i < DURABLE_FILES; i++) {
 			fd[i] = disk_file();
 			assert_int_equal(gpa_map(t->g[0], DISK + i * BYTES, BYTES, GPA_READ, fd[i],
 						 0), 0);
 		}
-		assert_int_equal(t->g[0]->pool.ndisks, BACKING_DISKS);
-		fd[BACKING_DISKS] = disk_file();
-		rejected_with(t->g[0], DISK - BYTES, fd[BACKING_DISKS], -ENOSPC,
+		assert_int_equal(t->g[0]->pool.client->files, DURABLE_FILES);
+		fd[DURABLE_FILES] = disk_file();
+		rejected_with(t->g[0], DISK - BYTES, fd[DURABLE_FILES], -ENOSPC,
 			      "ornicd: warning: a client has as many memory files on disks as a device may map\n");
-		assert_int_equal(gpa_map(t->g[1], DISK, BYTES, GPA_READ, fd[BACKING_DISKS], 0),
+		assert_int_equal(gpa_map(t->g[1], DISK, BYTES, GPA_READ, fd[DURABLE_FILES], 0),
 				 0);
-		for (int i = 0; i <= BACKING_DISKS; i++)
+		for (int i = 0; i <= DURABLE_FILES; i++)
 			close(fd[i]);
 		if (!round)
 			gpa_unmap_all(t->g[0]);
 		gpa_unmap_all(t->g[1]);
 	}
-	for (int i = 0; i < BACKING_DISKS; i++)
+	for (int i = 0; i < DURABLE_FILES; i++)
 		assert_int_equal(gpa_unmap(t->g[0], DISK + i * BYTES, BYTES), 0);
-	assert_int_equal(t->g[0]->pool.ndisks, BACKING_IDLE_MAX);
+	assert_int_equal(t->g[0]->pool.client->files, BACKING_IDLE_MAX);
+}
+
+/* Memory keys keep files without a mapping. They count, too. */
+static void test_kept_disks(void **state)
+{
+	struct durable *kept[DURABLE_FILES];
+	struct files *t = *state;
+	uint64_t span;
+	int fd;
+
+	for (int i = 0; i < DURABLE_FILES; i++) {
+		fd = disk_file();
+		assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), 0);
+		kept[i] = durable_get(gpa_durable(t->g[0], DISK, BYTES, &span));
+		assert_non_null(kept[i]);
+		gpa_unmap_all(t->g[0]);
+		close(fd);
+	}
+	fd = disk_file();
+	rejected_with(t->g[0], DISK, fd, -ENOSPC,
+		      "ornicd: warning: a client has as many memory files on disks as a device may map\n");
+	durable_put(kept[0]);
+	assert_int_equal(gpa_map(t->g[0], DISK, BYTES, GPA_READ, fd, 0), 0);
+	close(fd);
+	for (int i = 1; i < DURABLE_FILES; i++)
+		durable_put(kept[i]);
 }
 
 static int selective_sync(int fd)
@@ -1472,7 +1498,7 @@ int main(int argc, char **argv)
 		R(test_create), R(test_dm), R(test_modify), R(test_many_pages), R(test_file),
 		R(test_shrunk),
 		F(test_client_syncs), F(test_two_devices), F(test_map_again), F(test_many_lost),
-		F(test_disk_allowed), F(test_many_disks),
+		F(test_disk_allowed), F(test_many_disks), F(test_kept_disks),
 		F(test_slow_client), F(test_busy_client), F(test_end_busy),
 		F(test_queue), F(test_threads_end), F(test_no_thread),
 		F(test_end_not_reaped),

@@ -184,7 +184,6 @@ static void pool_reset(struct backing_pool *pool)
 	LIST_INIT(&pool->disk);
 	pool->files = 0;
 	pool->nidle = 0;
-	pool->ndisks = 0;
 	pool->bytes = 0;
 }
 
@@ -282,10 +281,8 @@ static void backing_evict(struct backing_pool *pool)
 	TAILQ_REMOVE(&pool->all, b, all);
 	pool->files--;
 	pool->bytes -= b->len;
-	if (b->durable) {
+	if (b->durable)
 		LIST_REMOVE(b, disk);
-		pool->ndisks--;
-	}
 	durable_put(b->durable);
 	TAILQ_INSERT_TAIL(&gone, b, all);
 	backing_unmap(pool->mapper, &gone);
@@ -519,10 +516,8 @@ static void backing_insert(struct backing_request *r)
 	TAILQ_INSERT_TAIL(&pool->all, b, all);
 	pool->files++;
 	pool->bytes += b->len;
-	if (b->durable) {
+	if (b->durable)
 		LIST_INSERT_HEAD(&pool->disk, b, disk);
-		pool->ndisks++;
-	}
 	TAILQ_INSERT_TAIL(&pool->idle, b, idle);
 	pool->nidle++;
 	finish(r, 0, b);
@@ -536,12 +531,11 @@ static void mapped(struct mapper_job *job)
 		request_free(r);
 		return;
 	}
-	if (!r->err && r->durable.disk && r->pool->ndisks >= BACKING_DISKS) {
-		r->err = -ENOSPC;
-		r->why = WHY_DISKS;
-	}
-	if (!r->err)
+	if (!r->err) {
 		r->err = durable_open(r->pool->client, &r->durable, &r->b->durable);
+		if (r->err == -ENOSPC)
+			r->why = WHY_DISKS;
+	}
 	if (r->err)
 		finish(r, r->err, NULL);
 	else

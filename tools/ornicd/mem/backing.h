@@ -29,9 +29,6 @@
 /** BACKING_IDLE_MAX - most mappings without a user that a pool keeps */
 #define BACKING_IDLE_MAX 4
 
-/** BACKING_DISKS - most mappings of files that can be made durable, each with a descriptor */
-#define BACKING_DISKS 64
-
 /**
  * struct backing_limits - files that a client may map
  * @files:	most mappings
@@ -101,7 +98,6 @@ struct backing_request;
  * @disk:	mappings of files that can be made durable
  * @files:	number of mappings
  * @nidle:	number of mappings in @idle
- * @ndisks:	number of mappings in @disk
  * @bytes:	length of all mappings, bytes
  * @limits:	limits of the client
  * @lost:	si_code of the access that first found a page lost, 0 if none was; until the client
@@ -121,7 +117,6 @@ struct backing_pool {
 	struct backing_list disk;
 	unsigned int files;
 	unsigned int nidle;
-	unsigned int ndisks;
 	uint64_t bytes;
 	struct backing_limits limits;
 	int lost;

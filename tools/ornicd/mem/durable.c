@@ -182,9 +182,13 @@ static void close_file(struct mapper_job *job)
 static int durable_new(struct durable_client *c, struct durable_file *file,
 		       struct durable **durable)
 {
-	struct closer *closer = calloc(1, sizeof(*closer));
-	struct durable *d = calloc(1, sizeof(*d));
+	struct closer *closer;
+	struct durable *d;
 
+	if (c->files >= DURABLE_FILES)
+		return -ENOSPC;
+	closer = calloc(1, sizeof(*closer));
+	d = calloc(1, sizeof(*d));
 	if (!closer || !d) {
 		free(closer);
 		free(d);
@@ -197,6 +201,7 @@ static int durable_new(struct durable_client *c, struct durable_file *file,
 	d->id = file->id;
 	d->client = c;
 	c->refs++;
+	c->files++;
 	d->refs = 1;
 	LIST_INSERT_HEAD(&durable_all, d, all);
 	*durable = d;
@@ -247,8 +252,10 @@ void durable_put(struct durable *d)
 	if (!d || --d->refs)
 		return;
 	c = d->client;
-	if (d->closer)
+	if (d->closer) {
 		mapper_add(c->mapper, &d->closer->job);
+		c->files--;
+	}
 	d->closer = NULL;
 	d->fd = -1;
 	if (durable_lost(d) && !c->gone) {

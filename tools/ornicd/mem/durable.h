@@ -29,6 +29,9 @@ struct syncer;
 LIST_HEAD(sync_list, sync_wait);
 TAILQ_HEAD(durable_queue, durable);
 
+/** DURABLE_FILES - most files of a client whose descriptors the daemon keeps */
+#define DURABLE_FILES 64
+
 /** DURABLE_LOST_MAX - most unused files that a client's list remembers as having lost data */
 #define DURABLE_LOST_MAX 64
 
@@ -43,6 +46,7 @@ TAILQ_HEAD(durable_queue, durable);
  * @todo:	files that wait for a thread
  * @waiting:	in the syncer's list while @todo is not empty
  * @mapper:	closes the client's files; NULL: they are closed at once
+ * @files:	files with descriptors; memory keys and syncs keep them without a mapping, too
  */
 struct durable_client {
 	struct log_source *log;
@@ -54,6 +58,7 @@ struct durable_client {
 	struct durable_queue todo;
 	LIST_ENTRY(durable_client) waiting;
 	struct mapper *mapper;
+	unsigned int files;
 };
 
 /**
@@ -139,7 +144,7 @@ int durable_look(int fd, struct durable_file *file);
  * @file:	from durable_look(); its @fd becomes -1 if the handle takes it
  * @durable:	returns the handle with one reference; NULL if the file is in RAM only, or if the
  *		daemon may not open it, which it logs
- * Return: 0, or a negative errno without memory or descriptors.
+ * Return: 0; -ENOSPC if @c has DURABLE_FILES others; or a negative errno without memory or descriptors.
  */
 int durable_open(struct durable_client *c, struct durable_file *file, struct durable **durable);
 
