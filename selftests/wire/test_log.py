@@ -448,6 +448,10 @@ class Manager(unittest.TestCase):
             daemon = Daemon(self, env={"NOTIFY_SOCKET": text})
             self.assertEqual(sock.recv(1000), b"READY=1\nSTATUS=Serving 2 devices")
             daemon.client().call("version")         # the sockets listen
+            daemon.client().call("device.add", spec="path=" + daemon.path("x"))
+            self.assertEqual(sock.recv(1000), b"STATUS=Serving 3 devices")
+            daemon.client().call("device.del", name="x")
+            self.assertEqual(sock.recv(1000), b"STATUS=Serving 2 devices")
             daemon.stop()
             self.assertEqual(sock.recv(1000), b"STOPPING=1\nSTATUS=Stopping")
             sock.setblocking(False)

@@ -125,8 +125,10 @@ int daemon_device_add(struct daemon *d, const struct config_device *c)
 		return err;
 	d->n++;
 	fault_port_added(&d->engine, c->name);
-	if (d->serving)
-		share_check();
+	if (!d->serving)
+		return 0;
+	share_check();
+	notify_devices(&d->notify, d->n);
 	return 0;
 }
 
@@ -157,6 +159,7 @@ int daemon_device_del(struct daemon *d, const char *name, bool force)
 		daemon_retired(d, attach_leave(a));
 		d->n--;
 		memmove(a, a + 1, (d->n - i) * sizeof(*a));
+		notify_devices(&d->notify, d->n);
 		return 0;
 	}
 	log_err("there is no device %s", name);

@@ -114,13 +114,23 @@ static void tell(struct notify *n, const char *text, int ms)
 			 strerror(errno));
 }
 
-void notify_ready(struct notify *n, unsigned int devices)
+static void tell_devices(struct notify *n, const char *ready, unsigned int devices, int ms)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "READY=1\nSTATUS=Serving %u device%s", devices,
+	snprintf(text, sizeof(text), "%sSTATUS=Serving %u device%s", ready, devices,
 		 devices == 1 ? "" : "s");
-	tell(n, text, PATIENCE_MS);
+	tell(n, text, ms);
+}
+
+void notify_devices(struct notify *n, unsigned int devices)
+{
+	tell_devices(n, "", devices, 0);
+}
+
+void notify_ready(struct notify *n, unsigned int devices)
+{
+	tell_devices(n, "READY=1\n", devices, PATIENCE_MS);
 	n->next = now() + n->watchdog_ns / 2;
 }
 

@@ -43,6 +43,8 @@ void notify_close(struct notify *n);
  * manager is busy
  */
 void notify_ready(struct notify *n, unsigned int devices);
+/* notify_devices() - tell that the number of devices is another one, after notify_ready() */
+void notify_devices(struct notify *n, unsigned int devices);
 /* notify_stopping() - tell that the daemon begins to end */
 void notify_stopping(struct notify *n);
 
