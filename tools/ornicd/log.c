@@ -2,8 +2,7 @@
 /*
  * Levels and sources of log lines: see log.h.
  *
- * Each line is built as a whole and written by a single write(), so that lines of several processes
- * in one terminal or file do not mix.
+ * Each line is built as a whole. The writer's thread writes it (log_writer.h), if there is one.
  */
 #include "log.h"
 #include "log_line.h"
