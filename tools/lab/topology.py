@@ -152,6 +152,7 @@ class Lab:
             lab._start(config, plan, qemu, env, progress or (lambda text: None), proxy)
         except (LabError, OSError) as e:
             said = str(e) if isinstance(e, LabError) else lab._cannot_start(e)
+            lab._stop()             # a daemon has written its log when it has ended
             kept = lab.state.keep_logs(lab.name)
             lab.down()
             raise LabError("%s (logs: %s)" % (said, kept) if kept else said) from None
@@ -301,9 +302,12 @@ class Lab:
     def down(self):
         """Stop the VMs, then the daemons, and remove all files of the lab."""
         with state.locked():
-            known = [self.state.data]           # the process that started last may not be saved
-            if self.state.load():               # another process may have restarted a VM meanwhile
-                known.append(self.state.data)
-            state.stop([record["process"] for data in known for record in data.get("vms", [])])
-            state.stop([who for data in known for who in data.get("daemons", [])])
+            self._stop()
             self.state.remove()
+
+    def _stop(self):
+        known = [self.state.data]           # the process that started last may not be saved
+        if self.state.load():               # another process may have restarted a VM meanwhile
+            known.append(self.state.data)
+        state.stop([record["process"] for data in known for record in data.get("vms", [])])
+        state.stop([who for data in known for who in data.get("daemons", [])])
