@@ -18,9 +18,9 @@ from harness import LabError, cm_listens
 from lab import Lab                     # pylint: disable=wrong-import-order
 from lab.qmp import Monitor             # pylint: disable=wrong-import-order
 
-ROUNDS = 20
+ROUNDS = 8
 SLOTS = ROUNDS + 2
-WARM = 5                                # rounds after which the daemon has all memory that it keeps
+WARM = 3                                # rounds after which the daemon has all memory that it keeps
 GROWTH = 1 << 20                        # bytes
 PORT = 18600
 NET = "10.88.99"                        # of the devices that are plugged in
