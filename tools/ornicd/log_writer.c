@@ -10,11 +10,12 @@
  */
 #include "log_writer.h"
 
+#include "thread.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -198,7 +199,6 @@ static void *writer_thread(void *arg)
 int log_writer_start(void)
 {
 	pthread_condattr_t monotonic;
-	sigset_t all, old;
 	int err;
 
 	pthread_condattr_init(&monotonic);
@@ -210,13 +210,10 @@ int log_writer_start(void)
 	w.used = 0;
 	w.lost = 0;
 	w.torn = false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w.thread, NULL, writer_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_start(&w.thread, 0, writer_thread, NULL);
 	if (err)
 		w.state = NO_THREAD;
-	return -err;
+	return err;
 }
 
 void log_writer_stop(void)

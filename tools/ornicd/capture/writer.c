@@ -6,11 +6,12 @@
 
 #include "pcapng.h"
 
+#include "../thread.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -196,19 +197,6 @@ static int map_twice(uint32_t bytes, uint8_t **ring)
 	return err;
 }
 
-/* Start the thread with all signals blocked, because the main thread handles them. */
-static int writer_start(struct writer *w)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&w->thread, NULL, writer_thread, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
-}
-
 int writer_new(int fd, uint32_t bytes, int event, struct writer **writer)
 {
 	uint32_t page = sysconf(_SC_PAGESIZE);
@@ -227,7 +215,7 @@ int writer_new(int fd, uint32_t bytes, int event, struct writer **writer)
 	err = map_twice(w->size, &w->ring);
 	if (err)
 		goto free_writer;
-	err = writer_start(w);
+	err = thread_start(&w->thread, 0, writer_thread, w);
 	if (!err) {
 		*writer = w;
 		return 0;

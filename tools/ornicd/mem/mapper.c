@@ -7,12 +7,12 @@
 #include "mapper.h"
 
 #include "../share.h"
+#include "../thread.h"
 #include "../unix_socket.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -161,29 +161,17 @@ static void *mapper_thread(void *arg)
 	return NULL;
 }
 
-/*
- * Start the thread with all signals blocked, because the main thread handles them. It gets no
- * SIGBUS, because it accesses no mapping. Return: 0 or a negative errno.
- */
-static int thread_start(struct mapper *m)
+/* Start the thread. Return: 0 or a negative errno. */
+static int mapper_start(struct mapper *m)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
-	int err = pthread_attr_init(&attr);
+	int err = thread_start(&thread, STACK_BYTES, mapper_thread, m);
 
 	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, mapper_thread, m);
-	if (!err)
-		pthread_setname_np(thread, "ornicd-mapper");
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
+		return err;
+	pthread_setname_np(thread, "ornicd-mapper");
+	pthread_detach(thread);
+	return 0;
 }
 
 int mapper_new(struct mapper **mapper)
@@ -199,7 +187,7 @@ int mapper_new(struct mapper **mapper)
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->wake, NULL);
 	m->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = m->event < 0 ? -errno : thread_start(m);
+	err = m->event < 0 ? -errno : mapper_start(m);
 	if (!err) {
 		*mapper = m;
 		return 0;

@@ -5,10 +5,10 @@
 #include "syncer.h"
 
 #include "../log.h"
+#include "../thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -62,26 +62,15 @@ static void *syncer_thread(void *arg)
 	return NULL;
 }
 
-/*
- * Start a thread with all signals blocked, because the main thread handles them. It gets no SIGBUS,
- * because it does not access mapped files. Return: 0 or a negative errno.
- */
-static int thread_start(struct durable *d)
+/* Start a thread for @d. Return: 0 or a negative errno. */
+static int syncer_start(struct durable *d)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
-	int err = pthread_attr_init(&attr);
+	int err = thread_start(&thread, 0, syncer_thread, d);
 
-	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, syncer_thread, d);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
+	if (!err)
+		pthread_detach(thread);
+	return err;
 }
 
 static void call_waiters(struct sync_list *l, int err)
@@ -113,7 +102,7 @@ static void begin(struct syncer *s, struct durable *d)
 	d->syncer = s;
 	TAILQ_INSERT_TAIL(&s->running, d, link);
 	pthread_mutex_unlock(&lock);
-	err = thread_start(d);
+	err = syncer_start(d);
 	if (!err) {
 		d->client->running++;
 		return;
