@@ -13,7 +13,7 @@ import unittest
 import programs
 
 VERBS = """
-    open_device import_device query_gids pd comp_channel ah cq cq_large cq_ex cq_resize
+    open_device import_device query_gids pd comp_channel ah cq cq_large cq_ex cq_resize cq_moderate
     parent_domain srq srq_xrc srq_use xrcd xrcd_file qp_rc qp_uc qp_ud qp_raw qp_srq qp_xrc_ini qp_xrc_tgt qp_states
     qp_query mcast mr mr_large mr_empty mr_dmabuf mr_dm mr_rereg mw_1 mw_2 dm flow wq rwq_table qp_rss
     process_end""".split()

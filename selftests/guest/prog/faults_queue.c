@@ -81,6 +81,15 @@ static int resize(void)
 	return status(ibv_resize_cq(cq.cq, size));
 }
 
+static int moderate(void)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { .cq_count = 8, .cq_period = 20 },
+	};
+
+	return status(ibv_modify_cq(cq.cq, &attr));
+}
+
 static int create_srq(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 2 } };
@@ -107,15 +116,17 @@ static int destroy_srq(void)
 	return status(ibv_destroy_srq(srq));
 }
 
-/* Use a new SRQ each time: its creation, query or change fails */
+/* Use a new SRQ each time: its creation, query, change or resize fails */
 static int use_srq(void)
 {
-	struct ibv_srq_attr attr = { .srq_limit = 3 };
+	struct ibv_srq_attr attr = { .srq_limit = 3, .max_wr = 900 };
 	int err = create_srq();
 
 	if (err)
 		return err;
 	err = status(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	if (!err)
+		err = status(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 	if (!err)
 		err = status(ibv_query_srq(srq, &attr));
 	if (err)
@@ -182,6 +193,7 @@ static const struct fault_case queue_cases[] = {
 	{ "cq_large", create_large, destroy_cq },
 	{ "cq_ex", create_ex, destroy_cq },
 	{ "cq_resize", resize, NULL },
+	{ "cq_moderate", moderate, NULL },
 	{ "parent_domain", create_in_parent, destroy_in_parent },
 	{ "srq", create_srq, destroy_srq },
 	{ "srq_xrc", create_srq_xrc, destroy_srq },
