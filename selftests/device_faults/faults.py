@@ -86,6 +86,10 @@ class FaultPlan:
     def allowed(self, name):
         return not self.only or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.only)
 
+    def only_starts(self):
+        """Return whether only starts of the device can show the chosen faults."""
+        return bool(self.only) and all(pattern.startswith("identify_") for pattern in self.only)
+
     def learn(self, group, *lists):
         """Add a group and its faults. Part of the second list, a third as long as the first, is mixed into the first; the rest follows."""
         first, *rest = [list(each) for each in lists]
@@ -164,7 +168,7 @@ class Liar:
     def _due(self, kind):
         """Return whether a fault of this kind is due."""
         if self.proxy.asq is not self.started:
-            self.started, self.spared = self.proxy.asq, self.random.random() < SPARED
+            self.started, self.spared = self.proxy.asq, self.random.random() < SPARED and not self.plan.only_starts()
             self.start_ends = time.monotonic() + REST * self.pauses["command"]
             if self.spared:
                 self._rest(REST)
@@ -210,7 +214,7 @@ class Liar:
             timer.start()
             return False
         if kind == "twice":
-            self.proxy.put_completion(dict(completion))
+            command.times = 2
         elif kind == "done":
             completion["status"] = int(argument)
         elif kind == "opcode":

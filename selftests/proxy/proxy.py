@@ -64,12 +64,13 @@ class Lies:
 @dataclasses.dataclass
 class Command:
     """A command in flight. ring: place of the entries of a CQ, or of a QP's receive queue, that it creates; the driver may free
-    the list after the completion."""
+    the list after the completion. times: how often the driver gets the completion."""
     entry: bytes
     fields: dict
     payload: bytes
     completion: Optional[dict] = None
     ring: tuple = ()
+    times: int = 1
 
     @property
     def opcode(self):
@@ -392,7 +393,8 @@ class Proxy(Relay):
         """Report the completion of a command to the driver."""
         self.rules.completed(self.memory, command)
         self.flight.pop(command.fields["cmd_id"], None)
-        self.put_completion(command.completion)
+        for _ in range(command.times):
+            self.put_completion(command.completion)
 
     def put_completion(self, fields):
         """Give the driver a completion, which need not belong to a command."""
