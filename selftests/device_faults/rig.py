@@ -88,8 +88,9 @@ class Finding(Exception):
 class Rig:
     """Run the workloads in a VM, and in a new VM after each finding."""
 
-    def __init__(self, name, plan):
+    def __init__(self, name, plan, without=()):
         self.name, self.plan, self.lab = name, plan, None
+        self.works = {name: script for name, script in work.WORKLOADS.items() if name not in without}
         self.random = plan.random
         self.failed = 0                 # allocations and user copies
         self.liar, self.missing = None, False
@@ -114,8 +115,10 @@ class Rig:
         done = self.shell(work.SETUP, "setting up the workloads", LIMIT)
         if done.rc:
             raise LabError("the workloads cannot be set up: " + done.err.strip()[-300:])
-        for name, script in work.WORKLOADS.items():
+        for name, script in self.works.items():
             self.vm.run("cat > /tmp/work/" + name, stdin=(work.COMMON + script).encode())
+        if self.plan.only_starts():
+            self.vm.run("touch " + work.OFTEN)
         self.again()
 
     def stop(self):
@@ -157,7 +160,7 @@ class Rig:
 
     def round(self):
         """Run the workloads with faults, and check. Return how often each workload succeeded."""
-        running = self.vm.spawn("\n".join("{ %s; } &" % work.LOOP.format(name=name) for name in work.WORKLOADS) + "\nwait")
+        running = self.vm.spawn("\n".join("{ %s; } &" % work.LOOP.format(name=name) for name in self.works) + "\nwait")
         self.liar, self.missing = None, False
         for _ in range(TIMES):
             self.shell(work.REVIVE, "binding a function without a working device again")
@@ -174,7 +177,7 @@ class Rig:
         self.end(running)
         self.judge()
         rounds = {name: int(self.shell("cat /tmp/work/%s.rounds || echo 0" % name, "reading how often a workload succeeded").out or 0)
-                  for name in work.WORKLOADS}
+                  for name in self.works}
         self.again()
         self.judge()
         return rounds
@@ -209,7 +212,8 @@ class Rig:
         done = self.shell("rm -f %s /tmp/work/*.rounds; { %s; } && { %s; } && { %s; } 2>&1" % (work.STOP, LOAD, UP % 1, WORKS),
                           "loading the drivers again")
         if done.rc:
-            raise Finding("the drivers do not work after they were loaded again: %s" % (done.out + done.err).strip()[-300:])
+            buses = self.shell("ls -l /sys/bus/pci/drivers/ornic /sys/bus/auxiliary/devices; lspci -nnkvv", "listing devices").out
+            raise Finding("the drivers do not work after they were loaded again: %s\n%s" % ((done.out + done.err).strip()[-300:], buses))
         if harness.DEBUG and time.monotonic() - self.looked > LEAK_LOOK:
             self.leaks()
 

@@ -21,6 +21,8 @@ STOP = "/tmp/work/stop"
 # (ctrl_loss_tmo=0): nvme_rdma_alloc_queue() waits for rdma_cm without a limit, and a removal meanwhile does not wake it, so the removal
 # never ends (6.12 and 7.2). A reset after a missed keep-alive still connects again.
 SAFE, LOCK = "/tmp/work/safe", "/tmp/work/nvme.lock"
+# An administrator who does not rest while this file exists
+OFTEN = "/tmp/work/often"
 
 # Factor of the time limits of steps. All workloads share the processors, so a step takes much longer than alone.
 SLOW = 4 if harness.DEBUG else 1
@@ -62,8 +64,8 @@ case $(($(od -An -N2 -tu2 /dev/urandom) %% 9)) in
 5) echo 1 > /sys/bus/pci/devices/{slot}/remove; sleep 0.5; echo 1 > /sys/bus/pci/rescan ;;
 esac
 exec 9>&-
-sleep $(($(od -An -N1 -tu1 /dev/urandom) %% 12 + 6))
-""".replace("%%", "%").format(aux=AUX, pci=PCI, slot=SLOT, lock=LOCK, safe=SAFE),
+[ -e {often} ] || sleep $(($(od -An -N1 -tu1 /dev/urandom) %% 12 + 6))
+""".replace("%%", "%").format(often=OFTEN, aux=AUX, pci=PCI, slot=SLOT, lock=LOCK, safe=SAFE),
     "netdev": """
 i=$(iface)
 ip link set $i mtu 1400; ethtool -S $i; ip link set $i promisc on; ethtool $i; ip link set $i promisc off
@@ -87,6 +89,17 @@ at_most 25 /tmp/selftests/verbs_storm_churn -s $(od -An -N2 -tu2 /dev/urandom) -
 at_most 8 /tmp/selftests/verbs_storm_churn -s 1 -n 20 ornic0 rereg
 exit $moved
 """ % (ALONE, ALONE),
+    # objects that the others create rarely, each by a process of its own, because an injected fault ends it. The random order lets each
+    # meet faults, and the priority many. On a debug kernel the others need the time.
+    "objects": """
+[ %d != 1 ] || renice -n -15 $$
+for c in $(shuf -n %d -e cq_resize cq_moderate srq srq_xrc srq_use xrcd_file dm mr_dm mw_2 flow rwq_table qp_srq qp_xrc_ini qp_xrc_tgt \
+           qp_rss wq); do
+    at_most 5 /tmp/selftests/verbs_faults -n ornic0 $c; made=$?
+done
+sleep %d
+exit $made
+""" % (SLOW, 16 if SLOW == 1 else 1, 0 if SLOW == 1 else 5),
     "look": """
 for o in ctx pd cq qp mr srq cm_id; do at_most 5 rdma res show $o -dd; done
 at_most 5 rdma statistic; at_most 5 rdma statistic qp show link ornic0/1
@@ -189,5 +202,5 @@ CLEAN = """for d in /sys/class/nvme/nvme*; do [ ! -e $d ] || echo 1 > $d/delete_
     ip netns exec peer true
     true"""
 
-__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OTHER", "PCI", "REVIVE", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES",
+__all__ = ["ALONE", "CLEAN", "COMMON", "KEEP", "KILL", "LOCK", "LOOP", "OFTEN", "OTHER", "PCI", "REVIVE", "SAFE", "SETUP", "SLOT", "STOP", "UPDATES",
            "WORKLOADS"]
