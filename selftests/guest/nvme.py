@@ -48,10 +48,10 @@ def file_system(test, vm, address):
     test.addCleanup(vm.run, "umount /mnt", check=False)
     vm.run("dd if=/tmp/nvme.in of=/dev/nvme0n1 bs=1M oflag=direct && "
            "dd if=/dev/nvme0n1 of=/tmp/nvme.out bs=64k count=%d iflag=direct && cmp /tmp/nvme.in /tmp/nvme.out" % (MIB * 16), timeout=120)
-    vm.run("busybox mke2fs /dev/nvme0n1 && mount /dev/nvme0n1 /mnt && cp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
+    vm.run("busybox mke2fs /dev/nvme0n1 && mount -t ext4 /dev/nvme0n1 /mnt && cp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
     disconnect(vm)
     connect(vm, address)
-    vm.run("mount /dev/nvme0n1 /mnt && cmp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
+    vm.run("mount -t ext4 /dev/nvme0n1 /mnt && cmp /tmp/nvme.in /mnt/file && umount /mnt", timeout=120)
 
 
 def ib_again(vm, device):
