@@ -45,7 +45,8 @@ class Faults(unittest.TestCase):
 
     def command(self, opcode, out_len=0, **page):
         fields = {"opcode": opcode, "cmd_id": 7, "out_len": out_len, "out_addr": 0x1000}
-        return types.SimpleNamespace(opcode=opcode, fields=fields, completion=None, input=lambda name: page)
+        self.last = types.SimpleNamespace(opcode=opcode, fields=fields, completion=None, input=lambda name: page, times=1)
+        return self.last
 
     def ended(self, fault):
         """Return the fate of a PD_CREATE: whether the device gets it, whether the driver gets its completion, the completion."""
@@ -64,8 +65,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.ended("done-8")[2]["status"], 8)
         self.assertEqual(self.ended("number-other")[2]["number"], 6)
         self.assertNotEqual(self.ended("opcode")[2]["opcode"], c.ORNIC_OP_PD_CREATE)
-        self.ended("twice")
-        self.assertEqual(self.device.given, [0])
+        self.assertEqual(self.ended("done-8")[:2] + (self.last.times,), (True, True, 1))
+        self.assertEqual(self.ended("twice")[:2] + (self.last.times,), (True, True, 2))
 
     def test_late(self):
         """The delay of a held completion begins when the device has the command."""
