@@ -427,6 +427,64 @@ static void test_interrupted(void **state)
 	assert_int_equal(loop_run(t->l), -EBADF);
 }
 
+/** struct later - a task that defers itself @again times, and defers or cancels another one */
+struct later {
+	struct fix *t;
+	struct loop_task task;
+	unsigned int again, calls;
+	struct later *defers, *cancels;
+};
+
+static void run_later(void *arg)
+{
+	struct later *a = arg;
+
+	a->calls++;
+	assert_false(a->task.queued);
+	if (a->again && a->again--)
+		loop_defer(a->t->l, &a->task);
+	if (a->defers)
+		loop_defer(a->t->l, &a->defers->task);
+	if (a->cancels)
+		loop_cancel(a->t->l, &a->cancels->task);
+}
+
+/* A task runs once per iteration, without an event, and the loop does not sleep before. */
+static void test_tasks(void **state)
+{
+	struct fix *t = *state;
+	struct later a[2] = { 0 };
+
+	for (int i = 0; i < 2; i++)
+		a[i] = (struct later) { .t = t, .task = { .run = run_later, .arg = &a[i] } };
+	t->wait = 100000000000;
+	a[0].again = 2;
+	a[0].defers = &a[1];
+	loop_defer(t->l, &a[0].task);
+	loop_defer(t->l, &a[0].task);
+	turns(t, 1);
+	assert_int_equal(a[0].calls, 1);
+	assert_int_equal(a[1].calls, 0);
+	turns(t, 1);
+	assert_int_equal(a[0].calls, 2);
+	assert_int_equal(a[1].calls, 1);
+	turns(t, 2);
+	assert_int_equal(a[0].calls, 3);
+	assert_int_equal(a[1].calls, 2);
+	/* the first one cancels the second one, which was deferred with it */
+	a[0].defers = NULL;
+	a[0].cancels = &a[1];
+	loop_defer(t->l, &a[0].task);
+	loop_defer(t->l, &a[1].task);
+	turns(t, 1);
+	assert_int_equal(a[0].calls, 4);
+	assert_int_equal(a[1].calls, 2);
+	loop_cancel(t->l, &a[1].task);
+	t->wait = 1;
+	turns(t, 1);
+	assert_int_equal(a[1].calls, 2);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -434,7 +492,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(events), TEST(errors), TEST(modify), TEST(delete_in_batch),
 		TEST(large_numbers), TEST(descriptor_0), TEST(no_hook), TEST(wait), TEST(age),
-		TEST(spin), TEST(interrupted),
+		TEST(spin), TEST(interrupted), TEST(tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,8 @@ struct loop {
 	struct watch **watch;		/* indexed by file descriptor */
 	size_t nwatch;
 	struct watch *dead;
+	TAILQ_HEAD(, loop_task) tasks;	/* oldest first */
+	uint64_t iteration;
 	int64_t looked;			/* end of the last check for events, ns */
 	int64_t looked_before;		/* and of the one before */
 	loop_work work;
@@ -47,6 +49,7 @@ struct loop *loop_new(void)
 		free(l);
 		return NULL;
 	}
+	TAILQ_INIT(&l->tasks);
 	return l;
 }
 
@@ -145,6 +148,33 @@ void loop_del(struct loop *l, int fd)
 	l->dead = w;
 }
 
+void loop_defer(struct loop *l, struct loop_task *t)
+{
+	if (t->queued)
+		return;
+	t->queued = true;
+	t->at = l->iteration;
+	TAILQ_INSERT_TAIL(&l->tasks, t, link);
+}
+
+void loop_cancel(struct loop *l, struct loop_task *t)
+{
+	if (t->queued)
+		TAILQ_REMOVE(&l->tasks, t, link);
+	t->queued = false;
+}
+
+/* Call the tasks that were deferred before this iteration. */
+static void loop_tasks(struct loop *l)
+{
+	struct loop_task *t;
+
+	while ((t = TAILQ_FIRST(&l->tasks)) && t->at != l->iteration) {
+		loop_cancel(l, t);
+		t->run(t->arg);
+	}
+}
+
 void loop_set_work(struct loop *l, loop_work work, void *arg)
 {
 	l->work = work;
@@ -183,12 +213,14 @@ static int loop_events(struct loop *l, int64_t wait)
 		return errno == EINTR ? 0 : -errno;
 	l->looked_before = l->looked;
 	l->looked = loop_now();
+	l->iteration++;
 	for (int i = 0; i < n; i++) {
 		struct watch *w = ev[i].data.ptr;
 
 		if (!w->dead)
 			w->cb(w->arg, ev[i].events);
 	}
+	loop_tasks(l);
 	loop_bury(l);
 	return 0;
 }
@@ -204,10 +236,17 @@ int loop_run(struct loop *l)
 
 		if (wait < 0 || wait > LOOP_LOOK_NS)
 			wait = LOOP_LOOK_NS;
+		if (!TAILQ_EMPTY(&l->tasks))
+			wait = 0;
 		if (!l->stop)
 			err = loop_events(l, wait);
 	}
 	return err;
+}
+
+int64_t loop_since(const struct loop *l)
+{
+	return l->looked_before;
 }
 
 int64_t loop_age(const struct loop *l)

@@ -6,12 +6,17 @@
  * hook is the longest wait for events: none while there is work, until the next timer otherwise.
  * Everything runs on the calling thread, so the callback of a file descriptor never runs within a
  * turn.
+ *
+ * A callback with much to do does a part of it and defers the rest to the next iteration, so that
+ * turns and the other callbacks follow.
  */
 #ifndef ORNICD_LOOP_H
 #define ORNICD_LOOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 
 struct loop;
 
@@ -24,6 +29,22 @@ struct loop;
  * descriptor are not delivered any more.
  */
 typedef void (*loop_cb)(void *arg, uint32_t events);
+
+/**
+ * struct loop_task - the rest of a callback's work; embedded in its owner, zeroed before the first use
+ * @run:	called once after loop_defer(), as callbacks are
+ * @arg:	argument of @run
+ * @queued:	deferred and not called yet
+ * @at:		iteration in which it was deferred
+ * @link:	in the loop's list
+ */
+struct loop_task {
+	void (*run)(void *arg);
+	void *arg;
+	bool queued;
+	uint64_t at;
+	TAILQ_ENTRY(loop_task) link;
+};
 
 /**
  * typedef loop_work - run one bounded turn of the data path
@@ -71,6 +92,13 @@ int loop_mod(struct loop *l, int fd, uint32_t events);
 /* loop_del() - stop watching @fd; call it before close(). A descriptor without watch is ignored. */
 void loop_del(struct loop *l, int fd);
 
+/*
+ * loop_defer() - call @t->run in the next iteration of the loop; once, however often it is deferred
+ * loop_cancel() - do not call it; a task that is not deferred is ignored
+ */
+void loop_defer(struct loop *l, struct loop_task *t);
+void loop_cancel(struct loop *l, struct loop_task *t);
+
 /* loop_set_work() - set the work hook; NULL for none */
 void loop_set_work(struct loop *l, loop_work work, void *arg);
 
@@ -84,10 +112,12 @@ int loop_run(struct loop *l);
 int64_t loop_now(void);
 
 /*
- * loop_age() - for callbacks: return for how long the event may have waited until now, ns
+ * loop_since() - for callbacks: return the time since which the event may have waited, ns
+ * loop_age() - return for how long that is until now, ns
  *
  * More than LOOP_LOOK_NS and a turn means that the process was stopped or got no processor.
  */
+int64_t loop_since(const struct loop *l);
 int64_t loop_age(const struct loop *l);
 
 /*
