@@ -55,6 +55,7 @@ static struct {
 	uint8_t *payload;
 	uint8_t out[VFU_MAX_PAYLOAD];
 	unsigned int fds;	/* descriptors before */
+	unsigned int parts;	/* of a request that are carried out at once, 0: the usual number */
 } t;
 
 static void saw(char what)
@@ -129,6 +130,7 @@ static int ask_with(unsigned int cmd, const void *payload, size_t len, const int
 	if (len)
 		memcpy(t.payload, payload, len);
 	t.m = (struct vfu_msg){
+		.work = t.parts ? t.parts : VFU_SHARE,
 		.hdr = { .cmd = cmd }, .payload = t.payload, .len = len, .out = t.out, .nfd = nfd,
 	};
 	memset(t.out, 0xee, 256);
@@ -634,6 +636,40 @@ static void test_write_multi(void **state)
 	in.n = 0;
 	assert_int_equal(ask(VFU_REGION_WRITE_MULTI, &in, 8), 0);
 	expect_seen("");
+}
+
+/* Its stores are as many messages: only some are carried out at once. The first error is kept. */
+static void test_write_multi_in_parts(void **state)
+{
+	struct {
+		uint64_t n;
+		struct vfu_write_one w[5];
+	} in = { 5, { { { 0, 0, 4 }, { 1 } }, { { 8, 0, 8 }, { 2 } }, { { 16, 0, 8 }, { 3 } },
+		      { { 24, 0, 8 }, { 4 } }, { { 32, 0, 8 }, { 5 } } } };
+
+	(void)state;
+	for (int bad = 0; bad < 2; bad++) {
+		in.w[1].to.region = bad ? 4 : 0;
+		in.w[3].to.count = bad ? 9 : 8;
+		t.parts = 2;
+		assert_int_equal(ASK(VFU_REGION_WRITE_MULTI, in), VFU_MORE);
+		assert_int_equal(t.m.done, 2);
+		assert_int_equal(t.m.work, 0);
+		expect_seen(bad ? "w" : "ww");
+		t.m.work = 2;
+		assert_int_equal(vfu_command(&t.ep, &t.m), VFU_MORE);
+		expect_seen(bad ? "w" : "ww");
+		t.m.work = 2;
+		assert_int_equal(vfu_command(&t.ep, &t.m), bad ? -EINVAL : 0);
+		assert_int_equal(t.m.work, 1);
+		expect_seen("w");
+		assert_int_equal(t.off, 32);
+		assert_int_equal(t.m.out_len, bad ? 0 : sizeof(in.n));
+	}
+	t.parts = 5;
+	assert_int_equal(ASK(VFU_REGION_WRITE_MULTI, in), -EINVAL);
+	expect_seen("www");
+	t.parts = 0;
 }
 
 static void test_irq_info(void **state)
@@ -1211,6 +1247,7 @@ int main(void)
 		T(test_write_length),
 		T(test_client_takes_less),
 		T(test_write_multi),
+		T(test_write_multi_in_parts),
 		T(test_irq_info),
 		T(test_irq_checks),
 		T(test_irq_delivery),

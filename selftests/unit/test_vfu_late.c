@@ -291,13 +291,92 @@ static void test_behind(void **state)
 	}
 }
 
+/* Send @n reads with one call, numbered from @id on. */
+static void ask_many(uint16_t id, unsigned int n)
+{
+	struct {
+		struct vfu_hdr hdr;
+		struct vfu_region_access access;
+	} m[VFU_SHARE + 1];
+
+	for (unsigned int i = 0; i < n; i++) {
+		m[i].hdr = (struct vfu_hdr) {
+			.id = id + i, .cmd = VFU_REGION_READ, .size = sizeof(m[i]),
+		};
+		m[i].access = (struct vfu_region_access) {
+			.offset = 0x1122334455667788, .region = VFU_REGION_CONFIG, .count = DATA,
+		};
+	}
+	assert_int_equal(send(t.client, m, n * sizeof(m[0]), 0), n * sizeof(m[0]));
+}
+
+/* Return true if the next reply, of read @id, is a late one. */
+static bool reply_is_late(uint16_t id)
+{
+	struct {
+		struct vfu_hdr hdr;
+		struct vfu_region_access access;
+		uint8_t data[DATA];
+	} got;
+
+	assert_int_equal(recv(t.client, &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(got.hdr.id, id);
+	return got.access.offset != 0x1122334455667788;
+}
+
+/*
+ * A share of the requests is handled. Those that are left, and those that came into the socket
+ * meanwhile, wait further iterations and are as old as that. The ones behind them are young again,
+ * also if they come much later.
+ */
+static void test_shares(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		t.now += 10 * LATE_NS;
+		run();
+		ask_many(0, VFU_SHARE + 1);
+		run();
+		for (int i = 0; i < VFU_SHARE; i++)
+			assert_false(reply_is_late(i));
+		ask_many(100, 1);
+		t.stopped = (LATE_NS - 100) / 2 + 100 * late;
+		run();
+		assert_false(reply_is_late(VFU_SHARE));
+		t.stopped = (LATE_NS - 100) / 2 + 100 * late;
+		run();
+		assert_int_equal(reply_is_late(100), late);
+		run();
+		t.now += 10 * LATE_NS;
+		run();
+		ask(7, VFU_REGION_READ, 0);
+		expect_read(7, false);
+	}
+}
+
+/* A request that waited, and nothing behind it: the next one is young, whenever it comes. */
+static void test_nothing_behind(void **state)
+{
+	(void)state;
+	t.wait = true;
+	ask(1, VFU_DMA_MAP, 0);
+	t.wait = false;
+	vfu_conn_reply(t.conn, 0);
+	reply(1, VFU_DMA_MAP, 0, NULL, 0);
+	run();
+	t.now += 10 * LATE_NS;
+	run();
+	ask(2, VFU_REGION_READ, 0);
+	expect_read(2, false);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(age), TEST(stopped_in_handler), TEST(commands), TEST(error), TEST(echo),
-		TEST(behind),
+		TEST(behind), TEST(shares), TEST(nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@
 #include "share.h"
 #include "vfu/message.h"
 
-#define MOST	64		/* requests that a test looks at */
+#define MOST	256		/* requests that a test looks at */
 #define OUT	(8u << 20)	/* bytes of replies */
 
 /* Payload of a request: the answer that the handler gives. */
@@ -58,6 +58,7 @@ static struct {
 	unsigned int closed;
 	bool keep;			/* the handler keeps the first descriptor */
 	bool wait;			/* the handler returns VFU_WAIT */
+	uint64_t parts;			/* of each request */
 	rlim_t limit;			/* of descriptors, 0: the true one */
 	size_t room;			/* bytes that the client takes */
 	unsigned int interrupted;	/* next calls of send() end with EINTR */
@@ -147,6 +148,10 @@ static int request(void *arg, struct vfu_msg *m)
 		r->inode[i] = inode(m->fd[i]);
 	if (t.wait)
 		return VFU_WAIT;
+	for (; m->done < t.parts && m->work; m->done++, m->work--)
+		m->result += m->done;
+	if (m->done < t.parts)
+		return VFU_MORE;
 	if (t.keep && m->nfd) {
 		close(m->fd[0]);
 		m->fd[0] = -1;
@@ -512,7 +517,7 @@ static void test_end_of_many(void **state)
 	turns(1);
 	shutdown(t.client, SHUT_WR);
 	t.room = SIZE_MAX;
-	turns(3);
+	turns(12);
 	assert_int_equal(t.n, 12);
 	assert_int_equal(t.closed, 1);
 	for (int i = 0; i < 12; i++)
@@ -610,9 +615,9 @@ static void test_stall_drain_stall(void **state)
 		t.room = VFU_MAX_PAYLOAD / 2 + sizeof(struct vfu_hdr);
 		turns(3);
 		assert_true(t.n > handled && t.n < asked);
-		/* everything at once, several times over */
+		/* everything, in shares */
 		t.room = SIZE_MAX;
-		turns(2);
+		turns(asked);
 		assert_int_equal(t.n, asked);
 		for (unsigned int i = 0; i < asked; i++)
 			expect_reply(i, VFU_MAX_PAYLOAD / 2, 0);
@@ -870,7 +875,7 @@ static void test_numbers_left(void **state)
 	t.limit = 5000;
 	share_raise();		/* still scarce */
 	t.limit = 500;
-	turns(2);
+	turns(1);
 	assert_int_equal(t.n, 1);
 	t.limit = 0;		/* no more peeking */
 	put(m, 40, &fd, 1);
@@ -1102,6 +1107,171 @@ static void test_many_to_close(void **state)
 	free(m);
 }
 
+/* Return @n whole messages of @size bytes, numbered from @id on. */
+static uint8_t *messages(uint16_t id, unsigned int n, uint32_t size, uint32_t flags)
+{
+	uint8_t *all = malloc(n * size);
+
+	assert_non_null(all);
+	for (unsigned int i = 0; i < n; i++) {
+		uint8_t *m = message(id + i, size, flags, (struct order){ 0, 0 });
+
+		memcpy(all + i * size, m, size);
+		free(m);
+	}
+	return all;
+}
+
+/* A share of many messages per iteration of the loop; no event is needed for the rest. */
+static void test_share(void **state)
+{
+	uint8_t *m = messages(0, 100, 40, 0);
+
+	(void)state;
+	put(m, 100 * 40, NULL, 0);
+	for (unsigned int n = VFU_SHARE; n < 100; n += VFU_SHARE) {
+		turns(1);
+		assert_int_equal(t.n, n);
+	}
+	turns(1);
+	assert_int_equal(t.n, 100);
+	for (int i = 0; i < 100; i++)
+		expect_reply(i, 0, 0);
+	expect_no_reply();
+	free(m);
+}
+
+/* Many bytes of requests and replies are more than one message. */
+static void test_share_of_bytes(void **state)
+{
+	const uint32_t most = VFU_SHARE / 4 * VFU_SHARE_BYTES;
+	uint8_t *m;
+
+	(void)state;
+	for (int reply = 0; reply < 2; reply++) {
+		t.n = 0;
+		for (int i = 0; i < 8; i++) {
+			m = message(i, reply ? 40 : most, 0, (struct order){ reply ? most : 0, 0 });
+			put(m, reply ? 40 : most, NULL, 0);
+			free(m);
+		}
+		turns(1);
+		assert_in_range(t.n, 4, 5);
+		turns(1);
+		assert_int_equal(t.n, 8);
+		for (int i = 0; i < 8; i++)
+			expect_reply(i, reply ? most : 0, 0);
+	}
+}
+
+/* Connections take turns: one whose messages are left does not go before the others. */
+static void test_shares_in_turn(void **state)
+{
+	const struct vfu_handler handler = { request, closed, &t, NULL };
+	uint8_t *m = messages(0, 90, 40, VFU_F_NO_REPLY);
+	struct vfu_conn *other;
+	int pair[2], first = t.client;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	t.rx_end = NULL;
+	put(m, 90 * 40, NULL, 0);
+	turns(1);
+	t.rx_end = NULL;
+	other = vfu_conn_new(t.loop, pair[0], &source, &handler);
+	assert_non_null(other);
+	t.client = pair[1];
+	ask(1000, 40, (struct order){ 0, 0 });
+	turns(1);
+	assert_int_equal(t.n, 2 * VFU_SHARE + 1);
+	assert_int_equal(t.got[VFU_SHARE].hdr.id, 1000);
+	vfu_conn_free(other);
+	close(pair[1]);
+	t.client = first;
+	t.rx_end = NULL;
+	turns(1);
+	assert_int_equal(t.n, 91);
+	free(m);
+}
+
+/* The messages that are left are handled before the end of file, which is not read before. */
+static void test_end_after_shares(void **state)
+{
+	uint8_t *m = messages(0, 100, 40, VFU_F_NO_REPLY);
+
+	(void)state;
+	put(m, 100 * 40, NULL, 0);
+	shutdown(t.client, SHUT_WR);
+	turns(3);
+	assert_int_equal(t.n, 96);
+	assert_int_equal(t.closed, 0);
+	turns(2);
+	assert_int_equal(t.n, 100);
+	assert_int_equal(t.closed, 1);
+	free(m);
+}
+
+/* Likewise before the end because of a bad descriptor, of which the client knows nothing. */
+static void test_bad_descriptor_after_shares(void **state)
+{
+	uint8_t *m = messages(0, 70, 40, VFU_F_NO_REPLY);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)state;
+	put(m, 70 * 40, &fd, 1);
+	turns(2);
+	assert_int_equal(t.n, 64);
+	assert_int_equal(t.closed, 0);
+	turns(1);
+	assert_int_equal(t.n, 70);
+	assert_int_equal(t.closed, 1);
+	close(fd);
+	free(m);
+}
+
+/* A connection that is freed while messages are left has no further share. */
+static void test_free_between_shares(void **state)
+{
+	uint8_t *m = messages(0, 70, 40, VFU_F_NO_REPLY);
+
+	(void)state;
+	put(m, 70 * 40, NULL, 0);
+	turns(1);
+	vfu_conn_free(t.conn);
+	t.conn = NULL;
+	turns(2);
+	assert_int_equal(t.n, VFU_SHARE);
+	assert_int_equal(t.closed, 0);
+	free(m);
+}
+
+/* A request with many parts: its parts are as many messages, and others come behind it. */
+static void test_parts(void **state)
+{
+	int fd;
+
+	(void)state;
+	files(&fd, 1);
+	t.parts = 2 * VFU_SHARE + 5;
+	for (int i = 0; i < 2; i++) {
+		uint8_t *m = message(7, 40, 0, (struct order){ 3, 0 });
+
+		t.n = 0;
+		put(m, 40, i ? &fd : NULL, i);
+		ask(8, 40, (struct order){ 0, 0 });
+		turns(2);
+		expect_no_reply();
+		turns(1);
+		expect_reply(7, 3, 0);
+		assert_int_equal(t.got[0].nfd, i);
+		turns(3);
+		expect_reply(8, 0, 0);
+		assert_int_equal(descriptors(), t.descriptors + 1);
+		free(m);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1141,6 +1311,13 @@ int main(void)
 		T(test_wait_behind_reply),
 		T(test_wait_and_end),
 		T(test_many_to_close),
+		T(test_share),
+		T(test_share_of_bytes),
+		T(test_shares_in_turn),
+		T(test_end_after_shares),
+		T(test_bad_descriptor_after_shares),
+		T(test_free_between_shares),
+		T(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_out);

@@ -13,7 +13,7 @@
  * @ep:	endpoint it is for
  * @m:	request; the payload of the reply is put into it
  *
- * Return: 0, a negative errno, VFU_CLOSE(), or VFU_WAIT if @ep->answer() follows.
+ * Return: 0, a negative errno, VFU_CLOSE(), VFU_MORE, or VFU_WAIT if @ep->answer() follows.
  */
 int vfu_command(struct vfu_endpoint *ep, struct vfu_msg *m);
 
@@ -38,7 +38,8 @@ void vfu_answer(struct vfu_msg *m, const void *data, size_t size);
 
 /*
  * Handlers, one per request, called by vfu_command(): version.c, dma.c, region.c, irq.c.
- * Return: 0, a negative errno, VFU_CLOSE(), or from vfu_dma_map() VFU_WAIT.
+ * Return: 0, a negative errno, VFU_CLOSE(), from vfu_dma_map() VFU_WAIT, or from
+ * vfu_region_write_multi() VFU_MORE.
  *
  * vfu_dma_mapped() - end a VFU_DMA_MAP that waited; @arg is the endpoint
  */

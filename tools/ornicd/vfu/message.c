@@ -11,6 +11,11 @@
  * Both buffers have a fixed size. If a client does not read its replies, its
  * requests are no longer processed, and the kernel's socket buffer stops it.
  *
+ * A client that sends without a pause must not stop the others. So a connection handles a share of
+ * its messages per iteration of the loop, and then defers the rest. Until the rest is handled and the
+ * socket was found empty, its messages may be older than the loop's last check for events; their age
+ * tells whether a reply is late (late.h).
+ *
  * A descriptor can block whoever closes it, so the mapper does that. While it has many to close, no
  * more are received.
  */
@@ -46,7 +51,6 @@ struct vfu_conn {
 	int sock;
 	struct log_source *log;
 	struct vfu_handler handler;
-	bool eof;
 	uint32_t events;		/* epoll events that are watched */
 
 	uint8_t *rx;			/* received: [rx_head, rx_tail) */
@@ -63,11 +67,21 @@ struct vfu_conn {
 	bool waiting;			/* for vfu_conn_reply() */
 	struct vfu_msg wait;		/* the request */
 	bool paused;			/* until vfu_conn_resume() */
-	int64_t since;			/* messages may be this old, 0: as young as the event; ns */
+	int end;			/* negative errno: end after the messages in @rx */
+
+	struct loop_task again;		/* the next share */
+	int budget;			/* messages that remain of this share */
+	uint64_t done;			/* parts of the request at rx_head, for the handler */
+	int result;			/* likewise */
+
+	bool behind;			/* messages may be older than the event: */
+	int64_t since;			/* as old as this, 0: as young as the event; ns */
+	int64_t read_at;		/* messages in the socket before the last read are older; ns */
 	bool drained;			/* the last read left nothing in the socket */
 };
 
 static void conn_ready(void *arg, uint32_t events);
+static void conn_again(void *arg);
 
 static void conn_close_fds(struct vfu_conn *c, const struct vfu_msg *m)
 {
@@ -89,6 +103,7 @@ struct vfu_conn *vfu_conn_new(struct loop *loop, int fd, struct log_source *log,
 	c->log = log;
 	c->handler = *handler;
 	c->events = EPOLLIN;
+	c->again = (struct loop_task){ .run = conn_again, .arg = c };
 	c->rx = malloc(RX_SIZE);
 	c->tx = malloc(TX_SIZE);
 	err = c->rx && c->tx ? loop_add(loop, fd, EPOLLIN, conn_ready, c) : -ENOMEM;
@@ -105,6 +120,7 @@ void vfu_conn_free(struct vfu_conn *c)
 {
 	if (!c)
 		return;
+	loop_cancel(c->loop, &c->again);
 	loop_del(c->loop, c->sock);
 	mapper_hang_up(c->handler.mapper, c->sock);
 	for (unsigned int i = 0; i < c->nfds; i++)
@@ -236,6 +252,8 @@ static int conn_receive(struct vfu_conn *c)
 		n = conn_receive_few(c, &mh);
 	else
 		n = recvmsg(c->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	c->read_at = loop_since(c->loop);
+	c->drained = n < 0 && errno == EAGAIN;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
 	if (!n)
@@ -341,9 +359,15 @@ static void conn_wait_for(struct vfu_conn *c, const struct vfu_msg *m)
 {
 	c->wait = *m;
 	c->waiting = true;
-	c->drained = false;
-	if (!c->since)
-		c->since = loop_now() - loop_age(c->loop);
+}
+
+/* Leave a request whose handler returned VFU_MORE at rx_head. */
+static void conn_keep(struct vfu_conn *c, const struct vfu_msg *m)
+{
+	c->done = m->done;
+	c->result = m->result;
+	c->budget = 0;
+	conn_close_fds(c, m);
 }
 
 /* Handle the whole message at rx_head. Return: 0, or negative: close the connection. */
@@ -354,19 +378,28 @@ static int conn_dispatch(struct vfu_conn *c, const struct vfu_hdr *hdr)
 		.payload = c->rx + c->rx_head + sizeof(*hdr),
 		.len = hdr->size - sizeof(*hdr),
 		.out = c->tx + c->tx_tail + sizeof(*hdr),
+		.work = c->budget,
+		.done = c->done,
+		.result = c->result,
 	};
+	int err = conn_collect_fds(c, &m);
 	bool close_it;
-	int err;
 
-	c->rx_head += hdr->size;
-	err = conn_collect_fds(c, &m);
-	c->rx_pos += hdr->size;
 	if (err)
 		err = VFU_CLOSE(-err);
 	else if (late_is_echo(hdr))
 		m.hdr.flags |= VFU_F_NO_REPLY;
 	else
 		err = c->handler.request(c->handler.arg, &m);
+	if (err == VFU_MORE) {
+		conn_keep(c, &m);
+		return 0;
+	}
+	c->done = 0;
+	c->result = 0;
+	c->rx_head += hdr->size;
+	c->rx_pos += hdr->size;
+	c->budget = (int)m.work - 1 - (int)((hdr->size + m.out_len) / VFU_SHARE_BYTES);
 	if (err == VFU_WAIT) {
 		conn_wait_for(c, &m);
 		return 0;
@@ -404,12 +437,27 @@ static int conn_next(struct vfu_conn *c)
 	return err ? err : 1;
 }
 
-/* Handle received messages while replies have room. Return: as conn_next(), 0 after VFU_WAIT. */
+/* Return true if the message at rx_head is whole, or its header ends the connection. */
+static bool conn_has_message(const struct vfu_conn *c)
+{
+	size_t n = c->rx_tail - c->rx_head;
+	uint32_t size;
+
+	if (n < sizeof(struct vfu_hdr))
+		return false;
+	size = conn_header(c, c->rx_head).size;
+	return size <= n || size > VFU_MAX_MSG;
+}
+
+/*
+ * Handle received messages while replies have room and the share lasts. Return: as conn_next(), 0
+ * after VFU_WAIT.
+ */
 static int conn_process(struct vfu_conn *c)
 {
 	int ret = 1;
 
-	while (ret > 0 && !c->waiting && conn_tx_room(c))
+	while (ret > 0 && !c->waiting && c->budget > 0 && conn_tx_room(c))
 		ret = conn_next(c);
 	/* Keep room for a whole message behind rx_head. */
 	if (c->rx_head == c->rx_tail || RX_SIZE - c->rx_head < VFU_MAX_MSG) {
@@ -449,37 +497,80 @@ static void conn_wait(struct vfu_conn *c)
 }
 
 /*
- * Handle all requests in the buffer, also if @end is not 0 because the client then ended or sent
- * descriptors that it may not send, and send the replies. If room for replies ran out but all of
- * them were sent, continue at once: EPOLLOUT is not awaited then, so no event would wake us.
+ * Note how old messages that are not handled may be. Defer the next share if messages are @left in
+ * the buffer, or some that are older than the last check for events may be in the socket.
  */
-static void conn_continue(struct vfu_conn *c, int end)
+static void conn_defer(struct vfu_conn *c, bool left, bool handled)
 {
+	bool deaf = conn_is_deaf(c) || !conn_tx_room(c), again = left;
+
+	if (!handled || !c->drained || deaf) {
+		c->behind = true;
+		if (!c->since)
+			c->since = c->read_at;
+		again |= handled && !deaf;
+	} else if (c->behind) {
+		/* Those in the socket came after the last read. Read them, or find none. */
+		c->behind = false;
+		c->since = c->read_at;
+		again = true;
+	} else {
+		c->since = 0;
+	}
+	if (again)
+		loop_defer(c->loop, &c->again);
+}
+
+/*
+ * Handle a share of the requests in the buffer, and send the replies. If room for replies ran out
+ * but all of them were sent, continue at once: EPOLLOUT is not awaited then, so no event would wake
+ * us. If the client has ended or sent descriptors that it may not send, the connection ends after
+ * the requests in the buffer.
+ */
+static void conn_continue(struct vfu_conn *c)
+{
+	bool left;
 	int ret;
 
 	do {
 		ret = conn_process(c);
-		if (conn_send(c))
-			end = -ECONNRESET;
-	} while (ret > 0 && c->tx_head == c->tx_tail);
-	if (c->drained && !ret && !c->waiting)
-		c->since = 0;
-	if (ret < 0 || end)
+		if (conn_send(c)) {
+			conn_end(c);
+			return;
+		}
+	} while (ret > 0 && c->budget > 0 && c->tx_head == c->tx_tail);
+	left = ret > 0 && conn_tx_room(c);
+	if (ret < 0 || (c->end && !left)) {
 		conn_end(c);
-	else
-		conn_wait(c);
+		return;
+	}
+	conn_defer(c, left, !ret && !c->waiting);
+	conn_wait(c);
 }
 
 static void conn_ready(void *arg, uint32_t events)
 {
 	struct vfu_conn *c = arg;
-	int end = 0;
 
+	if (c->again.queued)
+		return;		/* its turn comes in this iteration */
+	c->budget = VFU_SHARE;
 	if (conn_is_deaf(c))
-		end = events & (EPOLLHUP | EPOLLERR) ? -ECONNRESET : 0;
+		c->end = events & (EPOLLHUP | EPOLLERR) ? -ECONNRESET : 0;
 	else if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && c->rx_tail < RX_SIZE)
-		end = conn_receive(c);
-	conn_continue(c, end);
+		c->end = conn_receive(c);
+	conn_continue(c);
+}
+
+/* Take the next share, without an event. */
+static void conn_again(void *arg)
+{
+	struct vfu_conn *c = arg;
+
+	c->budget = VFU_SHARE;
+	if (!c->end && !conn_is_deaf(c) && !conn_has_message(c))
+		c->end = conn_receive(c);
+	conn_continue(c);
 }
 
 void vfu_conn_reply(struct vfu_conn *c, int err)
@@ -489,7 +580,8 @@ void vfu_conn_reply(struct vfu_conn *c, int err)
 	c->wait.out_len = 0;
 	conn_reply(c, &c->wait, -err);
 	conn_close_fds(c, &c->wait);
-	conn_continue(c, 0);
+	c->budget = VFU_SHARE;
+	conn_continue(c);
 }
 
 void vfu_conn_resume(struct vfu_conn *c)
@@ -497,5 +589,7 @@ void vfu_conn_resume(struct vfu_conn *c)
 	if (!c->paused)
 		return;
 	c->paused = false;
+	if (c->behind)
+		loop_defer(c->loop, &c->again);
 	conn_wait(c);
 }

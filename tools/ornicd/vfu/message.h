@@ -23,6 +23,10 @@
  * @out:	payload of the reply: room for VFU_MAX_PAYLOAD bytes, unaligned; sent only if the
  *		handler returns 0
  * @out_len:	bytes of @out to send
+ * @work:	parts of the request that the handler may carry out now, >= 1; the handler of a request
+ *		with many parts subtracts those that it did
+ * @done:	parts carried out so far; belongs to the handler, 0 at its first call
+ * @result:	belongs to the handler, too
  */
 struct vfu_msg {
 	struct vfu_hdr hdr;
@@ -32,6 +36,9 @@ struct vfu_msg {
 	unsigned int nfd;
 	uint8_t *out;
 	size_t out_len;
+	unsigned int work;
+	uint64_t done;
+	int result;
 };
 
 /**
@@ -47,9 +54,23 @@ struct vfu_msg {
 #define VFU_WAIT	1
 
 /**
+ * VFU_MORE - result of a handler: parts of the request are left. It is called again with the message,
+ * its @done and @result, in the next iteration of the loop. Descriptors are not kept until then.
+ */
+#define VFU_MORE	2
+
+/**
+ * VFU_SHARE - messages of a connection that are handled in one iteration of the loop
+ *
+ * VFU_SHARE_BYTES of a request and its reply count as one more message.
+ */
+#define VFU_SHARE	32
+#define VFU_SHARE_BYTES	2048
+
+/**
  * struct vfu_handler - receiver of the messages
  * @request:	handle a request; must not free the connection. Return: 0, a negative errno for an
- *		error reply, VFU_CLOSE() or VFU_WAIT.
+ *		error reply, VFU_CLOSE(), VFU_WAIT or VFU_MORE.
  * @closed:	the connection has ended, by either side, and is freed; called once
  * @arg:	argument of both
  * @mapper:	closes descriptors and the socket; NULL: they are closed at once

@@ -178,28 +178,31 @@ int vfu_region_write(struct vfu_endpoint *ep, struct vfu_msg *m)
  * @ep:	endpoint
  * @m:	request
  *
- * A failed store does not stop the others, as if each had come in its own message.
+ * A failed store does not stop the others, as if each had come in its own message. Each counts as a
+ * message, so that other devices do not wait for tens of thousands.
  *
- * Return: 0, the first negative errno, or VFU_CLOSE().
+ * Return: 0, the first negative errno, VFU_CLOSE() or VFU_MORE.
  */
 int vfu_region_write_multi(struct vfu_endpoint *ep, struct vfu_msg *m)
 {
 	struct vfu_write_one w;
-	int err, ret = 0;
 	uint64_t n;
+	int err;
 
 	err = vfu_payload(ep, m, &n, sizeof(n));
 	if (err)
 		return err;
 	if ((m->len - sizeof(n)) % sizeof(w) || n != (m->len - sizeof(n)) / sizeof(w))
 		return VFU_CLOSE(EINVAL);
-	for (uint64_t i = 0; i < n; i++) {
-		memcpy(&w, m->payload + sizeof(n) + i * sizeof(w), sizeof(w));
+	for (; m->done < n && m->work; m->done++, m->work--) {
+		memcpy(&w, m->payload + sizeof(n) + m->done * sizeof(w), sizeof(w));
 		err = w.to.count <= sizeof(w.data) ? region_write(ep, &w.to, w.data) : -EINVAL;
-		if (err && !ret)
-			ret = err;
+		if (!m->result)
+			m->result = err;
 	}
-	if (!ret)
+	if (m->done < n)
+		return VFU_MORE;
+	if (!m->result)
 		vfu_answer(m, &n, sizeof(n));
-	return ret;
+	return m->result;
 }
