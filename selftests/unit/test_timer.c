@@ -169,6 +169,31 @@ static void test_many(void **state)
 	timers_fini(&ts);
 }
 
+/* Many timers that expired at once take several calls, the earliest first. */
+static void test_batches(void **state)
+{
+	static struct owner o[MANY];
+	struct timers ts;
+
+	(void)state;
+	timers_init(&ts);
+	for (int i = 0; i < MANY; i++) {
+		o[i] = (struct owner) { 0 };
+		owner_init(&o[i], &ts);
+		timer_arm(&ts, &o[i].t, MANY - i);
+	}
+	for (int done = TIMERS_BATCH; done < MANY; done += TIMERS_BATCH) {
+		assert_int_equal(timers_next(&ts, MANY), 0);
+		run(&ts, MANY);
+		assert_int_equal(ts.n, MANY - done);
+		for (int i = 0; i < MANY; i++)
+			assert_int_equal(o[i].calls, i >= MANY - done);
+	}
+	run(&ts, MANY);
+	assert_int_equal(ts.n, 0);
+	timers_fini(&ts);
+}
+
 static void test_disarm_from_another(void **state)
 {
 	struct owner a, b;
@@ -216,7 +241,8 @@ static void test_room_survives_growth(void **state)
 		owner_init(&o[i], &ts);
 		timer_arm(&ts, &o[i].t, MANY - i);
 	}
-	run(&ts, MANY);
+	while (ts.n)
+		run(&ts, MANY);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(o[i].fired_at, MANY - i);
 	timers_fini(&ts);
@@ -266,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_one),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_disarm_from_another),
 		cmocka_unit_test(test_rearm_for_the_past_ends),
 		cmocka_unit_test(test_room_survives_growth),

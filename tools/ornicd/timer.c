@@ -121,7 +121,9 @@ void timer_disarm(struct timers *ts, struct timer *t)
 
 void timers_run(struct timers *ts, uint64_t now)
 {
-	for (uint32_t left = ts->n; left && ts->n && ts->heap[0]->expires <= now; left--) {
+	uint32_t left = ts->n < TIMERS_BATCH ? ts->n : TIMERS_BATCH;
+
+	for (; left && ts->n && ts->heap[0]->expires <= now; left--) {
 		struct timer *t = ts->heap[0];
 
 		timer_disarm(ts, t);

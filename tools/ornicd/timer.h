@@ -54,10 +54,13 @@ void timer_arm(struct timers *ts, struct timer *t, uint64_t expires);
 /* timer_disarm() - cancel a timer, armed or not */
 void timer_disarm(struct timers *ts, struct timer *t);
 
+/** TIMERS_BATCH - most timers that one call of timers_run() calls */
+#define TIMERS_BATCH	64
+
 /*
- * timers_run() - call the timers that expired by @now, ns
+ * timers_run() - call the timers that expired by @now, ns, earliest first, TIMERS_BATCH at most
  * A timer that arms itself for the past runs again, but no more calls are made than timers were
- * armed at the beginning.
+ * armed at the beginning. timers_next() is 0 while expired ones are left.
  */
 void timers_run(struct timers *ts, uint64_t now);
 
