@@ -827,7 +827,8 @@ static void test_qp_gone(void **state)
 	assert_int_equal(status_of(t, &t->a, bind_wr(t, two, RW)), 0);
 	qp_set_state(&t->a.qp, ORNIC_QPS_RESET);
 	assert_int_equal(mr_of(t, t->key)->windows, 2);
-	memop_qp_gone(&t->a.qp);
+	assert_false(memop_unbind_some(&t->a.qp, 0));
+	assert_true(memop_unbind_some(&t->a.qp, 1));
 	assert_int_equal(mr_of(t, t->key)->windows, 1);
 	assert_false(mr_of(t, one)->bound);
 	assert_int_equal(peer_writes(t, &t->d, two, t->buf + 100, 1), 0);

@@ -20,6 +20,7 @@
 
 #include "engine/mr.h"
 #include "engine/pagelist.h"
+#include "engine/qp.h"
 
 #include <ornic/mr.h>
 #include <ornic/pd.h>
@@ -489,6 +490,70 @@ static void test_ring_all(void **state)
 	assert_int_equal(rung, p->f->dev.cqs.used);
 }
 
+#define WINDOWS		1300u
+
+/* Return how many windows are bound on @qp. */
+static uint32_t bound(const struct qp *qp)
+{
+	const struct mr *mr;
+	uint32_t n = 0;
+
+	LIST_FOREACH(mr, &qp->windows, on_qp)
+		n++;
+	return n;
+}
+
+/* Bind new windows on @qp, as work requests would. */
+static void bind_windows(struct inproc *p, struct qp *qp)
+{
+	struct ornic_key_create_cmd cmd = { .kind = ORNIC_KEY_MW2B, .pd = htole32(p->pd) };
+
+	for (uint32_t i = 0; i < WINDOWS; i++) {
+		struct mr *mr;
+
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_KEY_CREATE, 0, &cmd, sizeof(cmd),
+					   NULL, 0), ORNIC_ST_OK);
+		mr = table_get(&p->f->dev.keys, host_number(&p->host) >> ORNIC_KEY_TAG_BITS);
+		mr->bound = true;
+		mr->qp = qp;
+		LIST_INSERT_HEAD(&qp->windows, mr, on_qp);
+	}
+	assert_int_equal(bound(qp), WINDOWS);
+}
+
+/* A queue pair that is destroyed with many windows: they are unbound in turns, and none is added. */
+static void test_windows(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+	struct ornic_cqe cqe;
+	struct qp *obj;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, p->cq.number,
+					p->cq.number), 0);
+	inproc_connect_self(p, &qp);
+	obj = table_get(&p->f->dev.qps, qp.number);
+	bind_windows(p, obj);
+	submit(p, ORNIC_OP_QP_DESTROY, qp.number, NULL, 0);
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	for (uint32_t left = WINDOWS; left > 512;) {
+		uint32_t before = left;
+
+		function_work(p->f);
+		left = bound(obj);
+		assert_in_range(before - left, 1, 512);
+		assert_false(completed(p));
+		assert_true(function_busy(p->f));
+		assert_int_equal(obj->state, ORNIC_QPS_RESET);
+		engine_turn(&p->engine);
+	}
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_null(table_get(&p->f->dev.qps, qp.number));
+	assert_false(host_next(&p->cq, &cqe));
+	assert_int_equal(p->f->dev.keys.used, WINDOWS);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
@@ -498,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
+		T(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

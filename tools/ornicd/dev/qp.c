@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "../engine/eq.h"
+#include "../engine/memop.h"
 #include "../engine/qp.h"
 #include "../engine/srq.h"
 #include "../engine/xrc.h"
@@ -363,6 +364,23 @@ void qp_release(struct device *dev, uint32_t number, void *obj)
 	account_free(&dev->account, qp, sizeof(*qp));
 }
 
+/* Windows that are unbound in one iteration when their queue pair is destroyed */
+#define UNBIND_WORK	512
+
+/*
+ * Unbind the windows of a queue pair that is to be destroyed: it may have all keys of the function.
+ * In RESET it binds no further ones.
+ */
+static bool qp_unbind(struct command *c, struct qp *qp)
+{
+	if (LIST_EMPTY(&qp->windows))
+		return true;
+	if (qp->state != ORNIC_QPS_RESET)
+		qp_set_state(qp, ORNIC_QPS_RESET);
+	progress_charge(c->f, PROGRESS_WORK);
+	return memop_unbind_some(qp, UNBIND_WORK);
+}
+
 uint8_t cmd_qp_destroy(struct command *c)
 {
 	struct qp *qp = table_get(&c->dev->qps, c->number);
@@ -371,6 +389,8 @@ uint8_t cmd_qp_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (qp->memberships || qp->rules)
 		return ORNIC_ST_BUSY;
+	if (!qp_unbind(c, qp))
+		return COMMAND_MORE;
 	qp_release(c->dev, c->number, qp);
 	device_forget_events(c->dev, EVENTS_QP, c->number);
 	return ORNIC_ST_OK;

@@ -52,12 +52,13 @@ void memop_unbind(struct mr *mr)
 		umem_free(&mr->mem, &mr->lists);
 }
 
-void memop_qp_gone(struct qp *qp)
+bool memop_unbind_some(struct qp *qp, uint32_t n)
 {
 	struct mr *mr;
 
-	while ((mr = LIST_FIRST(&qp->windows)))
+	for (; n && (mr = LIST_FIRST(&qp->windows)); n--)
 		memop_unbind(mr);
+	return LIST_EMPTY(&qp->windows);
 }
 
 bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome)

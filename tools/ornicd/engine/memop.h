@@ -28,7 +28,10 @@ bool memop_invalidate(struct qp *qp, uint32_t key, uint32_t *syndrome);
 /* memop_unbind() - make a window or a fast registration invalid */
 void memop_unbind(struct mr *mr);
 
-/* memop_qp_gone() - invalidate the windows that are bound on the queue pair */
-void memop_qp_gone(struct qp *qp);
+/*
+ * memop_unbind_some() - invalidate at most @n of the windows that are bound on the queue pair
+ * Return: true if none is left.
+ */
+bool memop_unbind_some(struct qp *qp, uint32_t n);
 
 #endif /* ORNICD_ENGINE_MEMOP_H */

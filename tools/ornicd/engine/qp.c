@@ -83,7 +83,7 @@ void qp_fini(struct qp *qp)
 	release_shared(qp);
 	requester_stop(qp);
 	responder_stop(qp);
-	memop_qp_gone(qp);
+	memop_unbind_some(qp, UINT32_MAX);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
 	timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
