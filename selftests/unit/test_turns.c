@@ -554,6 +554,61 @@ static void test_windows(void **state)
 	assert_int_equal(p->f->dev.keys.used, WINDOWS);
 }
 
+#define WATCHED		40
+
+static void send_nop(struct host_qp *qp)
+{
+	struct ornic_wqe_ctrl *ctrl = host_sq_slot(qp);
+
+	ctrl->opcode = ORNIC_WR_NOP;
+	ctrl->flags = ORNIC_WQE_SIGNALED;
+	host_sq_publish(qp);
+}
+
+static uint32_t in_list(struct inproc *p, enum qp_sched list)
+{
+	uint32_t n = 0;
+	struct qp *qp;
+
+	for (uint32_t i = 0; (qp = table_next(&p->f->dev.qps, &i)); i++)
+		n += qp->sched == list;
+	return n;
+}
+
+/* Empty rings are polled in turn, some of a device per turn: posts without doorbells are all found. */
+static void test_watched(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp[WATCHED];
+	struct ornic_cqe cqe;
+	uint32_t found = 0;
+
+	for (int i = 0; i < WATCHED; i++) {
+		assert_int_equal(host_qp_create(&p->host, &qp[i], ORNIC_QPT_RC, 2, p->pd,
+						p->cq.number, p->cq.number), 0);
+		inproc_connect_self(p, &qp[i]);
+	}
+	while (in_list(p, QP_ASLEEP) < WATCHED)		/* now they ask for one doorbell */
+		engine_turn(&p->engine);
+	p->engine.spin_ns = 3600000000000ull;
+	for (int i = 0; i < WATCHED; i++) {
+		send_nop(&qp[i]);
+		assert_true(host_wait(&p->cq, &cqe));
+	}
+	while (in_list(p, QP_WATCHED) < WATCHED)
+		engine_turn(&p->engine);
+	for (int i = 0; i < WATCHED; i++)
+		send_nop(&qp[i]);
+	assert_int_equal(in_list(p, QP_ACTIVE), 0);	/* no doorbell */
+	engine_turn(&p->engine);
+	assert_in_range(in_list(p, QP_ACTIVE), 1, 16);
+	for (int i = 0; i < 5; i++)
+		engine_turn(&p->engine);
+	while (host_next(&p->cq, &cqe))
+		found++;
+	assert_int_equal(found, WATCHED);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
@@ -563,7 +618,7 @@ int main(void)
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
-		T(test_windows),
+		T(test_windows), T(test_watched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,8 @@ struct port {
  * @port:	port 1
  * @active:	queue pairs with work, in turn order
  * @busy:	in the engine's list, if @active is not empty
+ * @watched:	queue pairs whose rings are empty and polled, in the order in which they are polled
+ * @watching:	in the engine's list, if @watched is not empty
  * @look:	CQs for cq_look() at the end of the turn
  * @eq_look:	EQs for eq_look() at the end of the turn
  * @failed:	a CQ or SRQ went into error, and its queue pairs are not yet in ERR
@@ -151,6 +153,8 @@ struct device {
 	struct port port;
 	TAILQ_HEAD(, qp) active;
 	TAILQ_ENTRY(device) busy;
+	TAILQ_HEAD(watched_qps, qp) watched;
+	TAILQ_ENTRY(device) watching;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
 	bool failed;

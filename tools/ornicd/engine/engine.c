@@ -12,6 +12,8 @@
 
 /** ENGINE_QPS - most queue pairs that work in one turn */
 #define ENGINE_QPS	16
+/** ENGINE_WATCHED - most watched queue pairs of a device that are polled in one turn */
+#define ENGINE_WATCHED	16
 /** ENGINE_TURN_NS - time after which a turn starts no further queue pair, ns (ORN-PCI-2) */
 #define ENGINE_TURN_NS	100000
 /** ENGINE_PACKETS - packets in the pool */
@@ -31,7 +33,7 @@ int engine_init(struct engine *e, uint32_t spin_us)
 
 	*e = (struct engine) { .spin_ns = spin_us * 1000ull, .clock = engine_clock };
 	TAILQ_INIT(&e->busy);
-	TAILQ_INIT(&e->watch);
+	TAILQ_INIT(&e->watching);
 	TAILQ_INIT(&e->acks);
 	TAILQ_INIT(&e->devices);
 	account_pool_init(&e->memory, UINT64_MAX);
@@ -70,6 +72,7 @@ void engine_add_device(struct engine *e, struct device *dev)
 {
 	dev->engine = e;
 	TAILQ_INIT(&dev->active);
+	TAILQ_INIT(&dev->watched);
 	TAILQ_INIT(&dev->look);
 	TAILQ_INIT(&dev->eq_look);
 	mcast_init(&dev->mcast);
@@ -95,7 +98,9 @@ void engine_forget(struct engine *e, struct qp *qp)
 	struct device *dev = qp->dev;
 
 	if (qp->sched == QP_WATCHED) {
-		TAILQ_REMOVE(&e->watch, qp, sched_link);
+		TAILQ_REMOVE(&dev->watched, qp, sched_link);
+		if (TAILQ_EMPTY(&dev->watched))
+			TAILQ_REMOVE(&e->watching, dev, watching);
 	} else if (qp->sched == QP_ACTIVE) {
 		TAILQ_REMOVE(&dev->active, qp, sched_link);
 		if (TAILQ_EMPTY(&dev->active))
@@ -115,6 +120,17 @@ void engine_activate(struct engine *e, struct qp *qp)
 	if (TAILQ_EMPTY(&dev->active))
 		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
 	TAILQ_INSERT_TAIL(&dev->active, qp, sched_link);
+}
+
+/* Poll the empty rings of @qp, which is on no list, from the next turn on. */
+static void engine_watch(struct engine *e, struct qp *qp)
+{
+	struct device *dev = qp->dev;
+
+	qp->sched = QP_WATCHED;
+	if (TAILQ_EMPTY(&dev->watched))
+		TAILQ_INSERT_TAIL(&e->watching, dev, watching);
+	TAILQ_INSERT_TAIL(&dev->watched, qp, sched_link);
 }
 
 void engine_drain(struct engine *e)
@@ -147,28 +163,40 @@ static void run_active(struct engine *e)
 			engine_activate(e, qp);
 		engine_drain(e);
 		if (qp->sched == QP_ASLEEP && qp_watchable(qp)) {
-			qp->sched = QP_WATCHED;
 			qp->watch_until = e->now + e->spin_ns;
-			TAILQ_INSERT_TAIL(&e->watch, qp, sched_link);
+			engine_watch(e, qp);
 		}
 	}
 }
 
-/* Poll the rings of watched queue pairs. A queue pair goes to sleep after spin_ns without work. */
+/* Poll the rings of a watched queue pair. It goes to sleep after spin_ns without work. */
+static void poll_qp(struct engine *e, struct qp *qp)
+{
+	if (!qp_watchable(qp)) {
+		engine_forget(e, qp);
+	} else if (qp_has_news(qp)) {
+		engine_activate(e, qp);
+	} else if (e->now >= qp->watch_until) {
+		engine_forget(e, qp);
+		if (!qp_sleep(qp))
+			engine_activate(e, qp);
+	}
+}
+
+/* Poll some watched queue pairs of each device, so that none waits for the thousands of another. */
 static void poll_watched(struct engine *e)
 {
-	struct qp *qp, *next;
+	struct device *dev, *next;
 
-	for (qp = TAILQ_FIRST(&e->watch); qp; qp = next) {
-		next = TAILQ_NEXT(qp, sched_link);
-		if (!qp_watchable(qp)) {
-			engine_forget(e, qp);
-		} else if (qp_has_news(qp)) {
-			engine_activate(e, qp);
-		} else if (e->now >= qp->watch_until) {
-			engine_forget(e, qp);
-			if (!qp_sleep(qp))
-				engine_activate(e, qp);
+	for (dev = TAILQ_FIRST(&e->watching); dev; dev = next) {
+		struct qp *last = TAILQ_LAST(&dev->watched, watched_qps), *qp = NULL;
+
+		next = TAILQ_NEXT(dev, watching);
+		for (int n = 0; n < ENGINE_WATCHED && qp != last; n++) {
+			qp = TAILQ_FIRST(&dev->watched);
+			TAILQ_REMOVE(&dev->watched, qp, sched_link);
+			TAILQ_INSERT_TAIL(&dev->watched, qp, sched_link);
+			poll_qp(e, qp);
 		}
 	}
 }
@@ -204,7 +232,7 @@ int64_t engine_turn(void *engine)
 		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 			eq_look(eq);
 	}
-	if (pagelist_reap(&e->unused) || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watch))
+	if (pagelist_reap(&e->unused) || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))
 		return 0;
 	return timers_next(&e->timers, e->clock());
 }

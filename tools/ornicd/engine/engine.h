@@ -39,7 +39,7 @@ struct qp;
  * @spin_ns:	time that an empty queue is watched before it asks for a doorbell, ns
  * @faults:	fault injection; NULL until there is a rule
  * @busy:	devices whose queue pairs have work, in turn order
- * @watch:	queue pairs whose rings are empty and polled, oldest first
+ * @watching:	devices with queue pairs whose rings are empty and polled
  * @acks:	queue pairs that owe an ACK for packets of this delivery
  * @devices:	all devices
  */
@@ -57,7 +57,7 @@ struct engine {
 	uint64_t spin_ns;
 	const struct engine_faults *faults;
 	TAILQ_HEAD(, device) busy;
-	TAILQ_HEAD(, qp) watch;
+	TAILQ_HEAD(, device) watching;
 	TAILQ_HEAD(, qp) acks;
 	TAILQ_HEAD(, device) devices;
 };
