@@ -18,6 +18,7 @@
 
 #include "lib/inproc.h"
 
+#include "engine/cq.h"
 #include "engine/mr.h"
 #include "engine/pagelist.h"
 #include "engine/qp.h"
@@ -609,6 +610,56 @@ static void test_watched(void **state)
 	assert_int_equal(found, WATCHED);
 }
 
+#define USERS		600
+
+static uint32_t failed_qps(struct inproc *p)
+{
+	uint32_t n = 0;
+	struct qp *qp;
+
+	for (uint32_t i = 0; (qp = table_next(&p->f->dev.qps, &i)); i++)
+		n += qp->state == ORNIC_QPS_ERR;
+	return n;
+}
+
+/*
+ * The queue pairs of a failed CQ enter ERR in turns. A CQ that fails meanwhile is not forgotten,
+ * although its queue pair was visited already.
+ */
+static void test_failed_cq(void **state)
+{
+	struct inproc *p = *state;
+	struct host_ring other;
+	struct host_qp qp;
+	uint32_t failed = 0, before;
+
+	assert_int_equal(host_cq_create(&p->host, &other, 4, p->eq1.number, 0), 0);
+	for (int i = 0; i < USERS; i++) {
+		uint64_t next = p->host.dma.next;
+		uint32_t cq = i ? p->cq.number : other.number;
+
+		assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, cq, cq), 0);
+		if (i)
+			p->host.dma.next = next;	/* their rings are not used */
+		qp_set_state(table_get(&p->f->dev.qps, qp.number), ORNIC_QPS_INIT);
+	}
+	cq_fail(table_get(&p->f->dev.cqs, p->cq.number), ORNIC_SYN_RING_MEMORY);
+	for (int i = 0; i < 3; i++) {
+		before = failed;
+		assert_int_equal(engine_turn(&p->engine), 0);
+		failed = failed_qps(p);
+		assert_in_range(failed - before, 1, 256);
+		if (!i)
+			cq_fail(table_get(&p->f->dev.cqs, other.number), ORNIC_SYN_RING_MEMORY);
+	}
+	assert_int_equal(failed, USERS - 1);
+	for (int i = 0; i < 3; i++)
+		engine_turn(&p->engine);
+	assert_int_equal(failed_qps(p), USERS);
+	while (!engine_turn(&p->engine))
+		;
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
@@ -618,7 +669,7 @@ int main(void)
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
-		T(test_windows), T(test_watched),
+		T(test_windows), T(test_watched), T(test_failed_cq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

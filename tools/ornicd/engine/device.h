@@ -121,7 +121,9 @@ struct port {
  * @watching:	in the engine's list, if @watched is not empty
  * @look:	CQs for cq_look() at the end of the turn
  * @eq_look:	EQs for eq_look() at the end of the turn
- * @failed:	a CQ or SRQ went into error, and its queue pairs are not yet in ERR
+ * @failed:	a CQ or SRQ went into error, and the search for its queue pairs has not begun
+ * @stopping:	a search is under way (qp_stop_users())
+ * @stop_at:	number of the queue pair at which it continues
  * @cnt:	counters (enum counter)
  * @past:	sums of deleted counter sets
  * @latency:	latency of work requests, or NULL if it is not measured
@@ -158,6 +160,8 @@ struct device {
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
 	bool failed;
+	bool stopping;
+	uint32_t stop_at;
 	uint64_t cnt[CNT_COUNT];
 	uint64_t past[CNT_COUNT];
 	struct latency *latency;

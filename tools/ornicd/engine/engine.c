@@ -215,6 +215,7 @@ int64_t engine_turn(void *engine)
 	struct device *dev;
 	struct cq *cq;
 	struct eq *eq;
+	bool more = false;
 
 	e->now = e->clock();
 	e->copies = 0;
@@ -227,12 +228,13 @@ int64_t engine_turn(void *engine)
 	TAILQ_FOREACH(dev, &e->devices, link) {
 		while (dev->running && (cq = TAILQ_FIRST(&dev->look)))
 			cq_look(cq);
-		if (dev->running && dev->failed)
+		if (qp_stops_users(dev))
 			qp_stop_users(dev);
+		more |= qp_stops_users(dev);
 		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 			eq_look(eq);
 	}
-	if (pagelist_reap(&e->unused) || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))
+	if (pagelist_reap(&e->unused) || more || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))
 		return 0;
 	return timers_next(&e->timers, e->clock());
 }

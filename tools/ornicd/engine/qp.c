@@ -16,6 +16,8 @@
 
 /** FLUSH_BUDGET - entries that a queue pair flushes per turn */
 #define FLUSH_BUDGET	64
+/** STOP_BUDGET - queue pairs that qp_stop_users() visits per turn */
+#define STOP_BUDGET	256
 /** QP_TIMERS - timers of a queue pair: local ACK, RNR, rate */
 #define QP_TIMERS	3
 
@@ -257,10 +259,20 @@ void qp_stop_users(struct device *dev)
 {
 	struct qp *qp;
 
-	dev->failed = false;
-	for (uint32_t n = 0; (qp = table_next(&dev->qps, &n)); n++) {
-		uint32_t syndrome = failed_queue(qp);
+	if (!dev->stopping) {
+		dev->failed = false;
+		dev->stopping = true;
+		dev->stop_at = 0;
+	}
+	for (int n = 0; n < STOP_BUDGET; n++, dev->stop_at++) {
+		uint32_t syndrome;
 
+		qp = table_next(&dev->qps, &dev->stop_at);
+		if (!qp) {
+			dev->stopping = false;
+			return;
+		}
+		syndrome = failed_queue(qp);
 		if (syndrome)
 			qp_fail(qp, 0, syndrome, 0);
 	}

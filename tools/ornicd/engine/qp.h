@@ -211,9 +211,16 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 
 /*
  * qp_stop_users() - put the queue pairs of failed CQs and SRQs of @dev into ERR
- * It visits all queue pairs, so a turn calls it once, for all CQs and SRQs that failed until then.
+ * It has to visit all queue pairs, and visits some of them per call, one call per turn. A CQ or SRQ
+ * that fails meanwhile is searched for afterwards.
  */
 void qp_stop_users(struct device *dev);
+
+/* qp_stops_users() - return true if qp_stop_users() has something to do */
+static inline bool qp_stops_users(const struct device *dev)
+{
+	return dev->running && (dev->failed || dev->stopping);
+}
 
 /* qp_fail_sends() - enter SQE because a queue pair without acknowledgements failed to send */
 void qp_fail_sends(struct qp *qp, uint32_t syndrome);
