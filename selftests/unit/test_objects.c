@@ -508,6 +508,31 @@ static void test_cq_features(void **state)
 		   OFF(cq_create_cmd, mod_count));
 }
 
+/* An EQ counts its CQs, also those that move, and is busy while it has some. */
+static void test_eq_users(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_eq_create_cmd cmd = good_eq(p);
+	struct ornic_moderate_cmd mod = { .mask = htole32(ORNIC_MODERATE_TARGET) };
+	const struct eq *from = table_get(&p->f->dev.eqs, p->eq1.number), *to;
+	uint32_t n;
+
+	assert_int_equal(from->users, 1);
+	assert_int_equal(EXEC(p, EQ_CREATE, 0, cmd), ORNIC_ST_OK);
+	n = host_number(&p->host);
+	to = table_get(&p->f->dev.eqs, n);
+	mod.target = htole32(n);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(EXEC(p, CQ_MODIFY, p->cq.number, mod), ORNIC_ST_OK);
+		assert_int_equal(from->users, 0);
+		assert_int_equal(to->users, 1);
+	}
+	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_BUSY);
+	assert_int_equal(DESTROY(p, CQ, p->cq.number), ORNIC_ST_OK);
+	assert_int_equal(to->users, 0);
+	assert_int_equal(DESTROY(p, EQ, n), ORNIC_ST_OK);
+}
+
 /* The completion event of a CQ goes to the EQ that it was moved to. */
 static void test_cq_moves(void **state)
 {
@@ -1493,6 +1518,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		READY(test_eq), PLAIN(test_first_eq), READY(test_most_eqs), READY(test_cq_features),
+		READY(test_eq_users),
 		READY(test_cq_moves),
 		READY(test_pd), READY(test_pd_limit),
 		READY(test_key), READY(test_phys_all), READY(test_cq),

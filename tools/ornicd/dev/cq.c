@@ -87,8 +87,10 @@ static uint8_t cq_setup(struct command *c, const struct ornic_cq_create_cmd *in,
 		goto free_mem;
 	cq->number = c->number;
 	st = cq_init(cq);
-	if (!st)
+	if (!st) {
+		cq->eq->users++;
 		return ORNIC_ST_OK;
+	}
 	table_del(&c->dev->cqs, cq->number);
 free_mem:
 	umem_free(&cq->mem, &c->dev->lists);
@@ -133,8 +135,11 @@ uint8_t cmd_cq_modify(struct command *c)
 		eq = cq_target(c, &in->target);
 		if (!eq)
 			return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->target);
-		if (eq != cq->eq)
+		if (eq != cq->eq) {
+			cq->eq->users--;
+			eq->users++;
 			cq_set_eq(cq, eq);
+		}
 	}
 	if (mask & ORNIC_MODERATE_TIMING)
 		cq_moderate(cq, le16toh(in->mod_count), le16toh(in->mod_period_us));
@@ -200,6 +205,7 @@ void cq_release(struct device *dev, uint32_t number, void *obj)
 {
 	struct cq *cq = obj;
 
+	cq->eq->users--;
 	cq_fini(cq);
 	table_del(&dev->cqs, number);
 	umem_free(&cq->mem, &dev->lists);

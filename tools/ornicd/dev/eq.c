@@ -143,16 +143,7 @@ uint8_t cmd_eq_query(struct command *c)
 
 static bool eq_in_use(const struct eq *eq)
 {
-	const struct device *dev = eq->dev;
-	uint32_t n = 0;
-	struct cq *cq;
-
-	if (!eq->number && dev->eqs.used > 1)
-		return true;
-	for (; (cq = table_next(&dev->cqs, &n)); n++)
-		if (cq->eq == eq)
-			return true;
-	return false;
+	return eq->users || (!eq->number && eq->dev->eqs.used > 1);
 }
 
 void eq_release(struct device *dev, uint32_t number, void *obj)

@@ -36,6 +36,7 @@ struct eq_async;
  * @held:	CQs whose completion event is held
  * @async:	held asynchronous events
  * @nasync:	number of events in @async
+ * @users:	number of CQs that use it
  * @link:	in the device's list of EQs to look at
  * @attr:	as created, for queries
  */
@@ -57,6 +58,7 @@ struct eq {
 	TAILQ_HEAD(, cq) held;
 	STAILQ_HEAD(, eq_async) async;
 	uint32_t nasync;
+	uint32_t users;
 	TAILQ_ENTRY(eq) link;
 	struct ornic_eq_create_cmd attr;
 };
