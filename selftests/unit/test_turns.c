@@ -622,6 +622,22 @@ static uint32_t failed_qps(struct inproc *p)
 	return n;
 }
 
+/* Create USERS queue pairs, of which the first one uses CQ @first. */
+static void make_users(struct inproc *p, uint32_t first)
+{
+	struct host_qp qp;
+
+	for (int i = 0; i < USERS; i++) {
+		uint64_t next = p->host.dma.next;
+		uint32_t cq = i ? p->cq.number : first;
+
+		assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, cq, cq), 0);
+		if (i)
+			p->host.dma.next = next;	/* their rings are not used */
+		qp_set_state(table_get(&p->f->dev.qps, qp.number), ORNIC_QPS_INIT);
+	}
+}
+
 /*
  * The queue pairs of a failed CQ enter ERR in turns. A CQ that fails meanwhile is not forgotten,
  * although its queue pair was visited already.
@@ -630,19 +646,10 @@ static void test_failed_cq(void **state)
 {
 	struct inproc *p = *state;
 	struct host_ring other;
-	struct host_qp qp;
 	uint32_t failed = 0, before;
 
 	assert_int_equal(host_cq_create(&p->host, &other, 4, p->eq1.number, 0), 0);
-	for (int i = 0; i < USERS; i++) {
-		uint64_t next = p->host.dma.next;
-		uint32_t cq = i ? p->cq.number : other.number;
-
-		assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, cq, cq), 0);
-		if (i)
-			p->host.dma.next = next;	/* their rings are not used */
-		qp_set_state(table_get(&p->f->dev.qps, qp.number), ORNIC_QPS_INIT);
-	}
+	make_users(p, other.number);
 	cq_fail(table_get(&p->f->dev.cqs, p->cq.number), ORNIC_SYN_RING_MEMORY);
 	for (int i = 0; i < 3; i++) {
 		before = failed;
@@ -660,6 +667,35 @@ static void test_failed_cq(void **state)
 		;
 }
 
+/* An XRC SRQ looks for its targets among many queue pairs in turns, and exists until then. */
+static void test_xrc_srq(void **state)
+{
+	struct inproc *p = *state;
+	struct ornic_srq_create_cmd cmd = inproc_srq(p);
+	struct ornic_pd_create_cmd xrcd = { 0 };
+	uint32_t srq;
+
+	make_users(p, p->cq.number);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_XRCD_CREATE, 0, &xrcd, sizeof(xrcd), NULL, 0),
+			 ORNIC_ST_OK);
+	cmd.type = ORNIC_SRQT_XRC;
+	cmd.xrcd = htole32(host_number(&p->host));
+	cmd.cq = htole32(p->cq.number);
+	assert_int_equal(host_exec(&p->host, ORNIC_OP_SRQ_CREATE, 0, &cmd, sizeof(cmd), NULL, 0),
+			 ORNIC_ST_OK);
+	srq = host_number(&p->host);
+	submit(p, ORNIC_OP_SRQ_DESTROY, srq, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		function_work(p->f);
+		assert_false(completed(p));
+		assert_non_null(table_get(&p->f->dev.srqs, srq));
+	}
+	function_work(p->f);
+	assert_true(completed(p));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_null(table_get(&p->f->dev.srqs, srq));
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
@@ -669,7 +705,7 @@ int main(void)
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
-		T(test_windows), T(test_watched), T(test_failed_cq),
+		T(test_windows), T(test_watched), T(test_failed_cq), T(test_xrc_srq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

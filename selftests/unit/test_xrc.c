@@ -369,7 +369,12 @@ static void test_srq_gone(void **state)
 	p = first_packet(x, 11, bytes);
 	responder_receive(&x->tgt.qp, &p);
 	assert_true(x->tgt.qp.resp.recv.valid);
-	xrc_forget(&x->srq[0]);
+	/* in pieces, and no request names it meanwhile */
+	assert_true(xrc_select(&x->tgt.qp, &p, true));
+	assert_false(xrc_forget(&x->srq[0], 0));
+	assert_ptr_equal(x->tgt.qp.srq, &x->srq[0]);
+	assert_false(xrc_select(&x->tgt.qp, &p, true));
+	assert_true(xrc_forget(&x->srq[0], 1000));
 	assert_null(x->tgt.qp.srq);
 	assert_false(x->tgt.qp.resp.recv.valid);
 	assert_int_equal(x->tgt.qp.resp.message, RESP_IDLE);
@@ -454,7 +459,7 @@ static void test_same_domain(void **state)
 		request(x, ORNIC_WR_RDMA_READ, x->srq[i].number, x->dst, x->dkey[0]);
 		sent(x, ORNIC_WC_RDMA_READ, ORNIC_WC_SUCCESS);
 	}
-	xrc_forget(&x->srq[0]);
+	assert_true(xrc_forget(&x->srq[0], 1000));
 	assert_int_equal(read_again(x, 11), LEN);
 	assert_int_equal(read_again(x, 10), 0);
 	assert_int_equal(x->tgt.qp.state, ORNIC_QPS_RTS);

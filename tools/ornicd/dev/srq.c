@@ -234,11 +234,23 @@ void srq_release(struct device *dev, uint32_t number, void *obj)
 	struct srq *srq = obj;
 
 	if (srq->xrcd)
-		xrc_forget(srq);
+		xrc_forget(srq, UINT32_MAX);
 	srq_hold(srq, -1);
 	table_del(&dev->srqs, number);
 	umem_free(&srq->wq.mem, &dev->lists);
 	account_free(&dev->account, srq, sizeof(*srq));
+}
+
+/* Queue pairs that are visited in one iteration when an XRC SRQ is destroyed */
+#define FORGET_WORK	256
+
+/* Let the targets of XRC forget the SRQ. Return: false if some are left for the next iteration. */
+static bool srq_forget(struct command *c, struct srq *srq)
+{
+	if (!srq->xrcd)
+		return true;
+	progress_charge(c->f, PROGRESS_WORK);
+	return xrc_forget(srq, FORGET_WORK);
 }
 
 uint8_t cmd_srq_destroy(struct command *c)
@@ -249,6 +261,8 @@ uint8_t cmd_srq_destroy(struct command *c)
 		return ORNIC_ST_BAD_NUMBER;
 	if (srq->users)
 		return ORNIC_ST_BUSY;
+	if (!srq_forget(c, srq))
+		return COMMAND_MORE;
 	srq_release(c->dev, c->number, srq);
 	device_forget_events(c->dev, EVENTS_SRQ, c->number);
 	return ORNIC_ST_OK;

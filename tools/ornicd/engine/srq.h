@@ -31,6 +31,8 @@
  * @limit:	raise SRQ_LIMIT when fewer entries are posted; 0 = not armed
  * @syndrome:	reason if @wq is bad
  * @users:	number of queue pairs that use it
+ * @going:	XRC: it is being destroyed; no message may name it
+ * @forgot:	number of the queue pair at which xrc_forget() continues
  * @attr:	as created, for queries
  */
 struct srq {
@@ -47,6 +49,8 @@ struct srq {
 	uint32_t limit;
 	uint32_t syndrome;
 	uint32_t users;
+	bool going;
+	uint32_t forgot;
 	struct ornic_srq_create_cmd attr;
 };
 

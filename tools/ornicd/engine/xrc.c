@@ -11,7 +11,8 @@ bool xrc_select(struct qp *qp, const struct packet *p, bool first)
 {
 	struct srq *srq = table_get(&qp->dev->srqs, p->srqn);
 
-	if (!srq || srq->type != ORNIC_SRQT_XRC || srq->xrcd != qp->xrcd || srq->cq->error)
+	if (!srq || srq->type != ORNIC_SRQT_XRC || srq->xrcd != qp->xrcd || srq->cq->error ||
+	    srq->going)
 		return false;
 	if (!first)
 		return srq == qp->srq;
@@ -30,11 +31,14 @@ static void forget_answers(struct responder *r, uint32_t srqn)
 			responder_rd(r, i)->pd = 0;
 }
 
-void xrc_forget(struct srq *srq)
+bool xrc_forget(struct srq *srq, uint32_t n)
 {
 	struct qp *qp;
 
-	for (uint32_t n = 0; (qp = table_next(&srq->dev->qps, &n)); n++) {
+	srq->going = true;
+	for (; (qp = table_next(&srq->dev->qps, &srq->forgot)); srq->forgot++) {
+		if (!n--)
+			return false;
 		if (qp->type != ORNIC_QPT_XRC_TGT || qp->xrcd != srq->xrcd)
 			continue;
 		forget_answers(&qp->resp, srq->number);
@@ -44,4 +48,5 @@ void xrc_forget(struct srq *srq)
 		qp->resp.recv.valid = false;
 		qp->resp.message = RESP_IDLE;
 	}
+	return true;
 }

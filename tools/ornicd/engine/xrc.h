@@ -31,8 +31,10 @@ bool xrc_select(struct qp *qp, const struct packet *p, bool first);
 
 /*
  * xrc_forget() - stop all targets from using @srq, and its protection domain for requests that
- * named it, before it goes away (ORN-XRC-9)
+ * named it, before it goes away (ORN-XRC-9). It visits at most @n more queue pairs, because the
+ * function may have many. From the first call on, no request can name the SRQ.
+ * Return: true if all were visited.
  */
-void xrc_forget(struct srq *srq);
+bool xrc_forget(struct srq *srq, uint32_t n);
 
 #endif /* ORNICD_ENGINE_XRC_H */
