@@ -25,6 +25,7 @@
 
 #include <ornic/mr.h>
 #include <ornic/pd.h>
+#include <ornic/stats.h>
 #include <endian.h>
 
 #define LISTS		0x200000000ull
@@ -73,10 +74,12 @@ static void submit(struct inproc *p, uint16_t opcode, uint32_t number, const voi
 		.opcode = htole16(opcode),
 		.number = htole32(number),
 		.in_len = htole16(len),
-		.in_addr = htole64(len ? p->host.payload : 0),
+		.in_addr = htole64(len > ORNIC_ADMIN_INLINE ? p->host.payload : 0),
 	};
 
-	if (len)
+	if (len && len <= ORNIC_ADMIN_INLINE)
+		memcpy(cmd.inline_in, in, len);
+	else if (len)
 		memcpy(dma_at(&p->host.dma, p->host.payload), in, len);
 	host_submit(&p->host, &cmd);
 }
@@ -315,6 +318,31 @@ static void test_ring(void **state)
 		progress_charge(p->f, n);
 		assert_int_equal(work->work, n < 100 ? 1 : 0);
 	}
+}
+
+/* The sum of all counter sets is work of its iteration: with many sets the next command waits. */
+static void test_counter_sets(void **state)
+{
+	struct inproc *p = *state;
+	const struct ornic_stat_read_cmd cmd = { .scope = ORNIC_STAT_QP, .count = htole32(1) };
+
+	for (uint32_t i = 0; i < PROGRESS_WORK / 16; i++) {
+		submit(p, ORNIC_OP_STAT_READ, 0, &cmd, sizeof(cmd));
+		submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+		function_work(p->f);
+		assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+		assert_true(completed(p));
+		assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+		assert_int_equal(host_exec(&p->host, ORNIC_OP_COUNTER_CREATE, 0, NULL, 0, NULL,
+					   0), ORNIC_ST_OK);
+	}
+	submit(p, ORNIC_OP_STAT_READ, 0, &cmd, sizeof(cmd));
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	function_work(p->f);
+	assert_true(completed(p));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	assert_false(completed(p));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
 }
 
 /* More objects than a turn releases, and no multiple of that */
@@ -703,6 +731,7 @@ int main(void)
 		T(test_create), T(test_event), T(test_destroy), T(test_faster_than_freed),
 		T(test_misaligned), T(test_reset),
 		cmocka_unit_test(test_list_changes), T(test_window_meanwhile), T(test_ring),
+		T(test_counter_sets),
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
 		T(test_windows), T(test_watched), T(test_failed_cq), T(test_xrc_srq),

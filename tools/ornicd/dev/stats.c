@@ -62,10 +62,14 @@ static uint8_t stat_check(struct command *c, const struct ornic_stat_read_cmd *i
 	return st;
 }
 
+/* Page-list entries that take as long as adding up the counters of a set */
+#define SUM_WORK	16
+
 /* Return the counters of the object that the command names, by enum counter, NULL if unknown. */
-static const uint64_t *stat_source(struct device *dev, const struct ornic_stat_read_cmd *in)
+static const uint64_t *stat_source(struct command *c, const struct ornic_stat_read_cmd *in)
 {
 	static uint64_t sum[CNT_COUNT];
+	struct device *dev = c->dev;
 	uint32_t number = le32toh(in->number);
 	struct counter_set *set;
 
@@ -76,6 +80,7 @@ static const uint64_t *stat_source(struct device *dev, const struct ornic_stat_r
 		return set ? set->cnt : NULL;
 	}
 	counter_sets_sum(dev, sum);
+	progress_charge(c->f, SUM_WORK * dev->sets.used);
 	return sum;
 }
 
@@ -90,7 +95,7 @@ uint8_t cmd_stat_read(struct command *c)
 
 	if (st)
 		return st;
-	cnt = stat_source(c->dev, in);
+	cnt = stat_source(c, in);
 	if (!cnt)
 		return command_reject(c, ORNIC_ST_BAD_NUMBER, &in->number);
 	for (uint32_t i = 0; i < STAT_COUNT && n < count; i++) {
