@@ -19,6 +19,7 @@
 #include "lib/inproc.h"
 
 #include "engine/cq.h"
+#include "engine/fair.h"
 #include "engine/mr.h"
 #include "engine/pagelist.h"
 #include "engine/qp.h"
@@ -724,6 +725,93 @@ static void test_xrc_srq(void **state)
 	assert_null(table_get(&p->f->dev.srqs, srq));
 }
 
+/* Each look takes a microsecond. */
+static uint64_t slow_clock(void)
+{
+	static uint64_t now;
+
+	return now += 1000;
+}
+
+/*
+ * A function that used more than its time waits, with commands and messages, until the others have
+ * used theirs. However much it owes, it waits no longer if no other has work.
+ */
+static void test_rounds(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	struct inproc *p = *state;
+	struct engine *e = &p->engine;
+	struct device *dev = &p->f->dev;
+	struct function *other;
+	int err;
+
+	e->clock = slow_clock;
+	/* alone */
+	dev->credit = -1;
+	assert_true(fair_may(dev));
+	other = function_new(e, "other", mac, 0, &err);
+	assert_non_null(other);
+	dev->credit = -10 * FAIR_QUANTUM_NS;
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	TAILQ_INSERT_TAIL(&e->busy, &other->dev, busy);
+	for (int i = 0; i < 3; i++) {
+		function_work(p->f);
+		assert_true(p->f->vfu.ops->held(&p->f->vfu));
+		assert_false(other->vfu.ops->held(&other->vfu));
+		fair_round(e);
+		assert_false(completed(p));
+		assert_int_equal(dev->credit, -10 * FAIR_QUANTUM_NS);
+	}
+	other->dev.credit = -5;
+	fair_round(e);
+	assert_in_range(dev->credit, 1, FAIR_QUANTUM_NS);
+	assert_int_equal(other->dev.credit, FAIR_QUANTUM_NS);
+	TAILQ_REMOVE(&e->busy, &other->dev, busy);
+	function_work(p->f);
+	assert_true(completed(p));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	/* what it did was charged, also stores to CONTROL */
+	assert_in_range(dev->credit, 0, FAIR_QUANTUM_NS - 1000);
+	dev->credit = 1;
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_true(p->f->vfu.ops->held(&p->f->vfu));
+	fair_round(e);
+	assert_false(p->f->vfu.ops->held(&p->f->vfu));
+	dev->credit = 1;
+	inproc_bus_master(p, false);
+	inproc_bus_master(p, true);
+	assert_in_range(-dev->credit, 1999, 10000);
+	dev->credit = 1;
+	inproc_flr(p);
+	assert_true(dev->credit < 0);
+	/* an idle one saves no time for later */
+	fair_may(dev);
+	fair_round(e);
+	assert_int_equal(other->dev.credit, FAIR_QUANTUM_NS);
+	function_free(other);
+}
+
+/* The time that queue pairs take is charged, and the time of their packets. */
+static void test_charge(void **state)
+{
+	struct inproc *p = *state;
+	struct host_qp qp;
+	struct ornic_cqe cqe;
+
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, p->cq.number,
+					p->cq.number), 0);
+	inproc_connect_self(p, &qp);
+	p->engine.clock = slow_clock;
+	p->f->dev.credit = 0;
+	send_nop(&qp);
+	while (!host_next(&p->cq, &cqe)) {
+		p->engine.held = true;		/* by another function */
+		engine_turn(&p->engine);
+	}
+	assert_in_range(-p->f->dev.credit, 1000, 100000);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, inproc_setup_ready, inproc_teardown)
@@ -735,6 +823,7 @@ int main(void)
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
 		T(test_windows), T(test_watched), T(test_failed_cq), T(test_xrc_srq),
+		T(test_rounds), T(test_charge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void run(void)
 
 static int setup(void **state)
 {
-	const struct vfu_handler handler = { request, closed, NULL, NULL };
+	const struct vfu_handler handler = { .request = request, .closed = closed };
 	int pair[2];
 
 	(void)state;

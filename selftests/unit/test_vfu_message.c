@@ -58,6 +58,7 @@ static struct {
 	unsigned int closed;
 	bool keep;			/* the handler keeps the first descriptor */
 	bool wait;			/* the handler returns VFU_WAIT */
+	bool held;			/* requests have to wait */
 	uint64_t parts;			/* of each request */
 	rlim_t limit;			/* of descriptors, 0: the true one */
 	size_t room;			/* bytes that the client takes */
@@ -163,6 +164,12 @@ static int request(void *arg, struct vfu_msg *m)
 	return order.result;
 }
 
+static bool held(void *arg)
+{
+	assert_ptr_equal(arg, &t);
+	return t.held;
+}
+
 static void closed(void *arg)
 {
 	assert_ptr_equal(arg, &t);
@@ -198,7 +205,9 @@ static void turns(unsigned int n)
 
 static int setup(void **state)
 {
-	const struct vfu_handler handler = { request, closed, &t, NULL };
+	const struct vfu_handler handler = {
+		.request = request, .held = held, .closed = closed, .arg = &t,
+	};
 	uint8_t *out = t.out ? t.out : malloc(OUT);
 	int pair[2];
 
@@ -1066,7 +1075,7 @@ static void test_wait_and_end(void **state)
 /* While the mapper has many descriptors to close, no more are received. */
 static void test_many_to_close(void **state)
 {
-	const struct vfu_handler handler = { request, closed, &t, NULL };
+	const struct vfu_handler handler = { .request = request, .closed = closed, .arg = &t };
 	uint8_t *m = message(1, 40, 0, (struct order){ 0, 0 });
 	struct blocker b = { .job = { .work = block } };
 	struct vfu_handler slow = handler;
@@ -1167,7 +1176,7 @@ static void test_share_of_bytes(void **state)
 /* Connections take turns: one whose messages are left does not go before the others. */
 static void test_shares_in_turn(void **state)
 {
-	const struct vfu_handler handler = { request, closed, &t, NULL };
+	const struct vfu_handler handler = { .request = request, .closed = closed, .arg = &t };
 	uint8_t *m = messages(0, 90, 40, VFU_F_NO_REPLY);
 	struct vfu_conn *other;
 	int pair[2], first = t.client;
@@ -1272,6 +1281,29 @@ static void test_parts(void **state)
 	close(fd);
 }
 
+/* Requests wait while the device used more than its share, and go on without an event. */
+static void test_held(void **state)
+{
+	(void)state;
+	t.held = true;
+	for (int i = 0; i < 3; i++) {
+		ask(i, 40, (struct order){ 0, 0 });
+		turns(2);
+		assert_int_equal(t.n, 0);
+	}
+	t.held = false;
+	turns(1);
+	assert_in_range(t.n, 1, 3);
+	turns(1);
+	assert_int_equal(t.n, 3);
+	for (int i = 0; i < 3; i++)
+		expect_reply(i, 0, 0);
+	t.held = true;		/* an end does not wait without a request */
+	shutdown(t.client, SHUT_WR);
+	turns(2);
+	assert_int_equal(t.closed, 1);
+}
+
 int main(void)
 {
 #define T(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1318,6 +1350,7 @@ int main(void)
 		T(test_bad_descriptor_after_shares),
 		T(test_free_between_shares),
 		T(test_parts),
+		T(test_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_out);

@@ -6,6 +6,7 @@
 
 #include "function.h"
 
+#include "../engine/fair.h"
 #include "../log.h"
 #include "../mem/gpa.h"
 
@@ -425,10 +426,15 @@ static void ctrl_write32(struct function *f, uint32_t off, uint32_t val)
 {
 	struct ctrl *c = &f->ctrl;
 
-	if (off == ORNIC_REG_CONTROL)
+	if (off == ORNIC_REG_CONTROL) {
+		uint64_t start = f->dev.engine->clock();
+
 		ctrl_control(f, val);
-	else if (off >= CTRL_RW_FIRST && off < CTRL_RW_END && !(c->control & ORNIC_CTL_ENABLE))
+		fair_charge(&f->dev, start);
+	} else if (off >= CTRL_RW_FIRST && off < CTRL_RW_END &&
+		   !(c->control & ORNIC_CTL_ENABLE)) {
 		c->rw[(off - CTRL_RW_FIRST) / 4] = val;
+	}
 }
 
 void ctrl_write(struct function *f, uint32_t off, unsigned int len, uint64_t val)

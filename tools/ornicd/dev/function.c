@@ -9,6 +9,7 @@
 #include "doorbell.h"
 
 #include "../engine/eq.h"
+#include "../engine/fair.h"
 #include "../engine/link.h"
 #include "../engine/qp.h"
 
@@ -67,21 +68,27 @@ static void func_reset(struct vfu_func *v, enum vfu_reset why)
 		[VFU_RESET_DISCONNECT] = ORNIC_CAUSE_POWER_ON,
 	};
 
-	ctrl_reset(to_function(v), cause[why], 0);
+	struct function *f = to_function(v);
+	uint64_t start = f->dev.engine->clock();
+
+	ctrl_reset(f, cause[why], 0);
+	fair_charge(&f->dev, start);
 }
 
 static void func_bus_master(struct vfu_func *v, bool on)
 {
 	struct function *f = to_function(v);
+	uint64_t start = f->dev.engine->clock();
 
 	if (f->ctrl.state != CTRL_READY)
 		return;
-	if (!on) {
+	if (on) {
+		function_run(f);
+		ctrl_status_write(f);	/* what changed in between */
+	} else {
 		function_pause(f);
-		return;
 	}
-	function_run(f);
-	ctrl_status_write(f);	/* what changed in between */
+	fair_charge(&f->dev, start);
 }
 
 static void func_power_state(struct vfu_func *v, bool d3)
@@ -92,12 +99,18 @@ static void func_power_state(struct vfu_func *v, bool d3)
 		ctrl_disable(f, f->ctrl.cause >> 16);
 }
 
+static bool func_held(struct vfu_func *v)
+{
+	return !fair_may(&to_function(v)->dev);
+}
+
 static const struct vfu_func_ops func_ops = {
 	.bar_read = func_bar_read,
 	.bar_write = func_bar_write,
 	.reset = func_reset,
 	.bus_master = func_bus_master,
 	.power_state = func_power_state,
+	.held = func_held,
 };
 
 static void func_irq(void *arg, uint16_t vector)
@@ -300,6 +313,11 @@ void function_free(struct function *f)
 
 void function_work(struct function *f)
 {
+	uint64_t start;
+
+	if (!function_busy(f) || !fair_may(&f->dev))
+		return;
+	start = f->dev.engine->clock();
 	teardown_run(f, TEARDOWN_WORK);
 	if (f->ringing)
 		doorbell_some(f);
@@ -313,6 +331,7 @@ void function_work(struct function *f)
 		ctrl_fatal(f, f->fatal);
 		f->fatal = 0;
 	}
+	fair_charge(&f->dev, start);
 }
 
 bool function_busy(const struct function *f)

@@ -121,6 +121,8 @@ struct port {
  * @watching:	in the engine's list, if @watched is not empty
  * @look:	CQs for cq_look() at the end of the turn
  * @eq_look:	EQs for eq_look() at the end of the turn
+ * @credit:	time that it may still use in this round, ns; negative if it used more (fair.h)
+ * @held:	it waits for the next round
  * @failed:	a CQ or SRQ went into error, and the search for its queue pairs has not begun
  * @stopping:	a search is under way (qp_stop_users())
  * @stop_at:	number of the queue pair at which it continues
@@ -159,6 +161,8 @@ struct device {
 	TAILQ_ENTRY(device) watching;
 	TAILQ_HEAD(, cq) look;
 	TAILQ_HEAD(, eq) eq_look;
+	int64_t credit;
+	bool held;
 	bool failed;
 	bool stopping;
 	uint32_t stop_at;

@@ -4,6 +4,7 @@
  */
 #include "engine.h"
 
+#include "fair.h"
 #include "qp.h"
 
 #include <errno.h>
@@ -79,12 +80,14 @@ void engine_add_device(struct engine *e, struct device *dev)
 	account_open(&dev->account, &e->memory);
 	dev->lists.account = &dev->account;
 	dev->lists.queue = &e->unused;
+	fair_open(dev);
 	TAILQ_INSERT_TAIL(&e->devices, dev, link);
 }
 
 void engine_hide_device(struct engine *e, struct device *dev)
 {
 	TAILQ_REMOVE(&e->devices, dev, link);
+	fair_exempt(dev);
 }
 
 void engine_del_device(struct device *dev)
@@ -148,11 +151,15 @@ void engine_drain(struct engine *e)
  */
 static void run_active(struct engine *e)
 {
-	for (int n = 0; n < ENGINE_QPS; n++) {
-		struct device *dev = TAILQ_FIRST(&e->busy);
+	struct device *dev = NULL, *last = NULL;
+	uint64_t start = e->now;
+
+	for (int n = 0; n < ENGINE_QPS && (dev = TAILQ_FIRST(&e->busy)); n++, last = dev) {
 		struct qp *qp;
 
-		if (!dev || (n && (engine_sated(e) || e->clock() - e->now > ENGINE_TURN_NS)))
+		if (last)
+			start = fair_charge(last, start);
+		if (last && (engine_sated(e) || start - e->now > ENGINE_TURN_NS))
 			return;
 		TAILQ_REMOVE(&e->busy, dev, busy);
 		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
@@ -167,6 +174,9 @@ static void run_active(struct engine *e)
 			engine_watch(e, qp);
 		}
 	}
+	/* A clock read costs time itself; nobody needs this one unless a device waits. */
+	if (last && e->held)
+		fair_charge(last, start);
 }
 
 /* Poll the rings of a watched queue pair. It goes to sleep after spin_ns without work. */
@@ -222,6 +232,7 @@ int64_t engine_turn(void *engine)
 	timers_run(&e->timers, e->now);
 	engine_drain(e);	/* packets that timers of rate-limited links and of fault rules delivered */
 	run_active(e);
+	fair_round(e);
 	switch_flush(e->sw);
 	poll_watched(e);
 	/* Raise the events of queues that were written; a CQ may write to its EQ. */

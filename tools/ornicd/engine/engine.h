@@ -42,6 +42,7 @@ struct qp;
  * @watching:	devices with queue pairs whose rings are empty and polled
  * @acks:	queue pairs that owe an ACK for packets of this delivery
  * @devices:	all devices
+ * @held:	a device waits for the next round (fair.h)
  */
 struct engine {
 	struct net_switch *sw;
@@ -60,6 +61,7 @@ struct engine {
 	TAILQ_HEAD(, device) watching;
 	TAILQ_HEAD(, qp) acks;
 	TAILQ_HEAD(, device) devices;
+	bool held;
 };
 
 /** ENGINE_COPIES - copies after which a turn sends nothing further */

@@ -54,6 +54,8 @@ enum vfu_reset {
  * @bus_master:	PCI COMMAND.BusMaster changed; off: no DMA starts after the return.
  *		NULL if func->bus_master is enough.
  * @power_state: the function entered (@d3 true) or left D3hot. NULL if not wanted.
+ * @held:	return true while requests of the client have to wait, because the function used
+ *		more than its share of the time; called before each. NULL: never.
  */
 struct vfu_func_ops {
 	uint64_t (*bar_read)(struct vfu_func *f, unsigned int bar, uint64_t off,
@@ -63,6 +65,7 @@ struct vfu_func_ops {
 	void (*reset)(struct vfu_func *f, enum vfu_reset why);
 	void (*bus_master)(struct vfu_func *f, bool on);
 	void (*power_state)(struct vfu_func *f, bool d3);
+	bool (*held)(struct vfu_func *f);
 };
 
 /**

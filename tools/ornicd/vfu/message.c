@@ -457,8 +457,12 @@ static int conn_process(struct vfu_conn *c)
 {
 	int ret = 1;
 
-	while (ret > 0 && !c->waiting && c->budget > 0 && conn_tx_room(c))
-		ret = conn_next(c);
+	while (ret > 0 && !c->waiting && c->budget > 0 && conn_tx_room(c)) {
+		if (conn_has_message(c) && c->handler.held && c->handler.held(c->handler.arg))
+			c->budget = 0;
+		else
+			ret = conn_next(c);
+	}
 	/* Keep room for a whole message behind rx_head. */
 	if (c->rx_head == c->rx_tail || RX_SIZE - c->rx_head < VFU_MAX_MSG) {
 		memmove(c->rx, c->rx + c->rx_head, c->rx_tail - c->rx_head);

@@ -71,12 +71,15 @@ struct vfu_msg {
  * struct vfu_handler - receiver of the messages
  * @request:	handle a request; must not free the connection. Return: 0, a negative errno for an
  *		error reply, VFU_CLOSE(), VFU_WAIT or VFU_MORE.
+ * @held:	return true while requests have to wait; it is asked again in the next iteration of
+ *		the loop. NULL: never.
  * @closed:	the connection has ended, by either side, and is freed; called once
- * @arg:	argument of both
+ * @arg:	argument of all
  * @mapper:	closes descriptors and the socket; NULL: they are closed at once
  */
 struct vfu_handler {
 	int (*request)(void *arg, struct vfu_msg *msg);
+	bool (*held)(void *arg);
 	void (*closed)(void *arg);
 	void *arg;
 	struct mapper *mapper;

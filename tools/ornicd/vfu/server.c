@@ -42,6 +42,13 @@ static int server_request(void *arg, struct vfu_msg *m)
 	return vfu_command(&s->ep, m);
 }
 
+static bool server_held(void *arg)
+{
+	struct vfu_func *f = ((struct vfu_server *)arg)->ep.func;
+
+	return f->ops->held && f->ops->held(f);
+}
+
 static void server_closed(void *arg)
 {
 	struct vfu_server *s = arg;
@@ -84,7 +91,9 @@ static pid_t server_peer_pid(int fd)
 static void server_accept(void *arg, uint32_t events)
 {
 	struct vfu_server *s = arg;
-	const struct vfu_handler handler = { server_request, server_closed, s, s->mapper };
+	const struct vfu_handler handler = {
+		server_request, server_held, server_closed, s, s->mapper,
+	};
 	struct log_source *log = &s->ep.func->log;
 	int fd;
 
