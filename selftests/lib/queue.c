@@ -249,9 +249,9 @@ void host_path(struct ornic_path *path, const struct host_peer *peer)
 	memcpy(path->dmac, peer->mac, sizeof(path->dmac));
 }
 
-int host_rc_connect(struct host_qp *qp, const struct host_peer *peer)
+void host_rc_commands(struct ornic_qp_modify_cmd cmd[3], const struct host_peer *peer)
 {
-	struct ornic_qp_modify_cmd init = {
+	cmd[0] = (struct ornic_qp_modify_cmd) {
 		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_PKEY_INDEX | ORNIC_QPM_PORT |
 				ORNIC_QPM_ACCESS),
 		.next_state = ORNIC_QPS_INIT,
@@ -259,7 +259,7 @@ int host_rc_connect(struct host_qp *qp, const struct host_peer *peer)
 		.access = htole32(ORNIC_ACCESS_REMOTE_WRITE | ORNIC_ACCESS_REMOTE_READ |
 				  ORNIC_ACCESS_REMOTE_ATOMIC),
 	};
-	struct ornic_qp_modify_cmd rtr = {
+	cmd[1] = (struct ornic_qp_modify_cmd) {
 		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_PATH | ORNIC_QPM_PATH_MTU |
 				ORNIC_QPM_DEST_QPN | ORNIC_QPM_RQ_PSN |
 				ORNIC_QPM_MAX_DEST_RD_ATOMIC | ORNIC_QPM_MIN_RNR_TIMER),
@@ -267,24 +267,30 @@ int host_rc_connect(struct host_qp *qp, const struct host_peer *peer)
 		.path_mtu = peer->mtu,
 		.dest_qpn = htole32(peer->qpn),
 		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 12,
+		.min_rnr_timer = peer->rnr_timer ? peer->rnr_timer : 12,
 	};
-	struct ornic_qp_modify_cmd rts = {
+	cmd[2] = (struct ornic_qp_modify_cmd) {
 		.mask = htole32(ORNIC_QPM_STATE | ORNIC_QPM_SQ_PSN | ORNIC_QPM_TIMEOUT |
 				ORNIC_QPM_RETRY_CNT | ORNIC_QPM_RNR_RETRY |
 				ORNIC_QPM_MAX_RD_ATOMIC),
 		.next_state = ORNIC_QPS_RTS,
-		.timeout = 14,
+		.timeout = peer->timeout ? peer->timeout : 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 16,
 	};
-	int st = host_qp_state(qp, &init);
+	host_path(&cmd[1].path, peer);
+}
 
-	host_path(&rtr.path, peer);
-	if (!st)
-		st = host_qp_state(qp, &rtr);
-	return st ? st : host_qp_state(qp, &rts);
+int host_rc_connect(struct host_qp *qp, const struct host_peer *peer)
+{
+	struct ornic_qp_modify_cmd cmd[3];
+	int st = 0;
+
+	host_rc_commands(cmd, peer);
+	for (int i = 0; !st && i < 3; i++)
+		st = host_qp_state(qp, &cmd[i]);
+	return st;
 }
 
 static void *wq_slot(struct host_qp *qp, struct host_wq *wq)

@@ -101,14 +101,20 @@ int host_qp_create(struct host *h, struct host_qp *qp, uint8_t type, uint8_t log
  * @ip:		IPv4 address, in host order
  * @mac:	MAC address
  * @mtu:	enum ornic_mtu
+ * @timeout:	local ACK timeout, a code; 0: 14, which is 67 ms
+ * @rnr_timer:	code of the time that the peer waits if no receive is posted; 0: 12, which is 0.64 ms
  */
 struct host_peer {
 	uint32_t qpn;
 	uint32_t ip;
 	uint8_t mac[6];
 	uint8_t mtu;
+	uint8_t timeout;
+	uint8_t rnr_timer;
 };
 
+/* host_rc_commands() - fill in the commands that move a queue pair from RESET to RTS */
+void host_rc_commands(struct ornic_qp_modify_cmd cmd[3], const struct host_peer *peer);
 void host_path(struct ornic_path *path, const struct host_peer *peer);
 int host_qp_state(struct host_qp *qp, const struct ornic_qp_modify_cmd *cmd);
 /* host_rc_connect() - move @qp from RESET to RTS: GID index 0, all remote rights, PSNs 0 */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A daemon with two devices and a host at each.
+ * A daemon with devices and a host at each.
  */
 #define _GNU_SOURCE 1	/* pipe2() */
 
@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 #define FEATURES	(ORNIC_FEATURE(RC) | ORNIC_FEATURE(UD) | ORNIC_FEATURE(RAW) |	\
-			 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(JUMBO) | ORNIC_FEATURE(DM))
+			 ORNIC_FEATURE(ATOMICS) | ORNIC_FEATURE(JUMBO) | ORNIC_FEATURE(DM) |	\
+			 ORNIC_FEATURE(TIMESTAMP))
 
 static const char *ornicd;
 
@@ -43,27 +44,32 @@ bool stations_daemon(int argc, char **argv)
 	return false;
 }
 
-static void start_daemon(struct stations *t)
+void stations_start(struct stations *t, int n)
 {
-	char spec[2][96], control[64], fd[12];
-	int ready[2];
+	char spec[STATIONS][96], control[64], fd[12];
+	const char *argv[8 + 2 * STATIONS] = {
+		ornicd, "--log-level", "warning", "--ready-fd", fd, "--control", control,
+	};
+	int ready[2], argc = 7;
 	char c;
 
 	strcpy(t->dir, "/tmp/ornic-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));
 	assert_int_equal(pipe2(ready, 0), 0);
 	snprintf(fd, sizeof(fd), "%d", ready[1]);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++) {
 		snprintf(spec[i], sizeof(spec[i]), "path=%s/%d,mac=02:00:00:00:00:0%d", t->dir, i,
 			 i + 1);
+		argv[argc++] = "-d";
+		argv[argc++] = spec[i];
+	}
 	snprintf(control, sizeof(control), "%s/control", t->dir);
 	t->pid = fork();
 	assert_true(t->pid >= 0);
 	if (!t->pid) {
 		close(ready[0]);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* in case the test aborts */
-		execl(ornicd, ornicd, "--log-level", "warning", "--ready-fd", fd, "-d", spec[0],
-		      "-d", spec[1], "--control", control, NULL);
+		execv(ornicd, (char **)argv);
 		_exit(127);
 	}
 	close(ready[1]);
@@ -71,7 +77,7 @@ static void start_daemon(struct stations *t)
 	close(ready[0]);
 }
 
-static void stop_daemon(struct stations *t)
+void stations_stop(struct stations *t)
 {
 	char path[64];
 	struct stat st;
@@ -98,7 +104,7 @@ int stations_setup(void **state)
 {
 	struct stations *t = test_calloc(1, sizeof(*t));
 
-	start_daemon(t);
+	stations_start(t, 2);
 	for (int i = 0; i < 2; i++)
 		station_open(t, i);
 	*state = t;
@@ -111,7 +117,7 @@ int stations_teardown(void **state)
 
 	for (int i = 0; i < 2; i++)
 		device_close(&t->s[i].d);
-	stop_daemon(t);
+	stations_stop(t);
 	test_free(t);
 	return 0;
 }

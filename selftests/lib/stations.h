@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A real daemon process with two devices, each with its host. Include it after <cmocka.h> and the
+ * A real daemon process with two devices or more, each with its host. Include it after <cmocka.h> and the
  * headers that <cmocka.h> needs.
  */
 #ifndef SELFTESTS_LIB_STATIONS_H
@@ -39,11 +39,14 @@ struct station {
 	uint64_t buf;
 };
 
-/** struct stations - the daemon, with sockets 0, 1 and control in @dir, and its two hosts */
+/** STATIONS - most devices */
+#define STATIONS	3
+
+/** struct stations - the daemon, with sockets 0, 1 ... and control in @dir, and its hosts */
 struct stations {
 	char dir[32];
 	pid_t pid;
-	struct station s[2];
+	struct station s[STATIONS];
 };
 
 /*
@@ -51,6 +54,11 @@ struct stations {
  * build's daemon with sanitizers. Return: false after an error line if it does not exist.
  */
 bool stations_daemon(int argc, char **argv);
+
+/* stations_start() - start a daemon with @n devices, at most STATIONS, to which no host connects */
+void stations_start(struct stations *t, int n);
+/* stations_stop() - end the daemon.  */
+void stations_stop(struct stations *t);
 
 /* cmocka fixtures: a daemon, and two hosts whose devices are not enabled yet */
 int stations_setup(void **state);
