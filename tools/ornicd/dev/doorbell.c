@@ -17,7 +17,7 @@
 #include "../engine/srq.h"
 
 /* Objects whose doorbells doorbell_some() rings */
-#define RING_WORK	512
+#define RING_WORK	128
 
 /* Least time between two DB_REJECTED events */
 #define DB_QUIET_NS	1000000000ull

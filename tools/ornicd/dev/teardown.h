@@ -14,7 +14,7 @@
 struct function;
 
 /** TEARDOWN_WORK - objects that a function releases per iteration */
-#define TEARDOWN_WORK	512
+#define TEARDOWN_WORK	128
 
 /**
  * struct teardown - a teardown
