@@ -108,6 +108,7 @@ static void test_create(void **state)
 		if (completed(p))
 			break;
 		assert_int_equal(p->f->progress.load.done - done, PROGRESS_WORK);
+		assert_in_range(p->f->progress.load.done - done, 1, 2048);
 		assert_true(function_busy(p->f));
 	}
 	assert_int_equal(turns, TURNS);
@@ -149,6 +150,7 @@ static void test_destroy(void **state)
 	struct ornic_key_create_cmd cmd = huge(p);
 	struct lists l = lists_open(p);
 	uint32_t pieces = 1;
+	uint64_t before;
 
 	while (pagelist_reap(&p->engine.unused))
 		;
@@ -158,10 +160,13 @@ static void test_destroy(void **state)
 	submit(p, ORNIC_OP_KEY_DESTROY, host_number(&p->host), NULL, 0);
 	function_work(p->f);
 	assert_true(completed(p));
-	assert_int_equal(p->f->dev.lists.waiting, PAGES);
+	before = p->f->dev.lists.waiting;
+	assert_int_equal(before, PAGES);
 	assert_int_equal(p->f->dev.lists.left, budget - PAGES);
 	while (!engine_turn(&p->engine)) {
 		pieces++;
+		assert_in_range(before - p->f->dev.lists.waiting, 1, (128 << 10) / 8);
+		before = p->f->dev.lists.waiting;
 		assert_int_equal(p->f->dev.lists.left + p->f->dev.lists.waiting, budget);
 	}
 	assert_int_equal(p->f->dev.lists.left, budget);

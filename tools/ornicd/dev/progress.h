@@ -22,7 +22,7 @@ struct command;
 struct function;
 
 /** PROGRESS_WORK - page-list entries that a function's commands may process per iteration */
-#define PROGRESS_WORK	8192
+#define PROGRESS_WORK	2048
 
 /** COMMAND_MORE - status of a handler that is not finished; not a value of enum ornic_status */
 #define COMMAND_MORE	0xff

@@ -15,7 +15,7 @@
 struct account;
 
 /** PAGELIST_PIECE - bytes that pagelist_reap() frees */
-#define PAGELIST_PIECE		(512u << 10)
+#define PAGELIST_PIECE		(128u << 10)
 
 /** struct pagelist_queue - large lists of all devices that wait to be freed, oldest first */
 STAILQ_HEAD(pagelist_queue, pagelist_unused);
