@@ -182,7 +182,7 @@ void __wrap_requester_sending(struct qp *qp)
 {
 	__real_requester_sending(qp);
 	if (broken == NO_TIMER)
-		timer_disarm(&qp->dev->engine->timers, &qp->req.ack_timer);
+		timer_disarm(&qp->dev->timers, &qp->req.ack_timer);
 }
 
 int __wrap_wqe_fetch(struct qp *qp, struct wqe *w)

@@ -381,9 +381,9 @@ static void test_reset_while_full(void **state)
 			host_submit(&p->host, &cmd);
 			inproc_turn(p);
 		}
-		assert_int_equal(p->engine.timers.n, 2);
+		assert_int_equal(p->f->dev.timers.n, 2);
 		host_reset(&p->host, ORNIC_REASON_USER);
-		assert_int_equal(p->engine.timers.n, 0);
+		assert_int_equal(p->f->dev.timers.n, 0);
 		assert_int_equal(host_enable(&p->host), 0);
 	}
 }

@@ -296,7 +296,7 @@ static void beat_late(struct inproc *p, unsigned int late_ms, void (*then)(void 
 
 	the_time = engine_clock() + 3600000000000ull;	/* @late_ms may be more than the uptime */
 	p->engine.clock = fixed_clock;
-	timer_arm(&p->engine.timers, &p->f->ctrl.beat, the_time - late_ms * 1000000ull);
+	timer_arm(&p->f->dev.timers, &p->f->ctrl.beat, the_time - late_ms * 1000000ull);
 	p->f->ctrl.beat_cpu = cpu_ns() - RAN_MS * 1000000ull;
 	print_begin(&printed, STDERR_FILENO);
 	then(p);

@@ -545,7 +545,8 @@ static void test_destroyed(void **state)
 {
 	struct script *t = *state;
 	struct engine *e = &t->w.e;
-	uint32_t cap = e->timers.cap, armed = e->timers.n;
+	struct timers *timers = &t->c.d->dev.timers;
+	uint32_t cap = timers->cap, armed = timers->n;
 	struct conn c;
 
 	world_run(&t->w);
@@ -553,9 +554,9 @@ static void test_destroyed(void **state)
 	answer_ack(&c.qp);
 	engine_activate(e, &c.qp);
 	cq_doorbell(&c.scq);
-	timer_arm(&e->timers, &c.qp.req.ack_timer, UINT64_MAX);
-	timer_arm(&e->timers, &c.qp.req.rnr_timer, UINT64_MAX);
-	timer_arm(&e->timers, &c.scq.mod_timer, UINT64_MAX);
+	timer_arm(timers, &c.qp.req.ack_timer, UINT64_MAX);
+	timer_arm(timers, &c.qp.req.rnr_timer, UINT64_MAX);
+	timer_arm(timers, &c.scq.mod_timer, UINT64_MAX);
 	assert_ptr_equal(TAILQ_FIRST(&e->acks), &c.qp);
 	assert_false(TAILQ_EMPTY(&e->busy));
 	assert_ptr_equal(TAILQ_FIRST(&c.d->dev.look), &c.scq);
@@ -563,8 +564,8 @@ static void test_destroyed(void **state)
 	assert_true(TAILQ_EMPTY(&e->acks));
 	assert_true(TAILQ_EMPTY(&e->busy));
 	assert_true(TAILQ_EMPTY(&c.d->dev.look));
-	assert_int_equal(e->timers.n, armed);
-	assert_int_equal(e->timers.cap, cap);
+	assert_int_equal(timers->n, armed);
+	assert_int_equal(timers->cap, cap);
 }
 
 /* ORN-QP-3: a queue pair in RESET is as a new one, whatever happened before. */

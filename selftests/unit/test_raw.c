@@ -911,7 +911,7 @@ static void test_send_states(void **state)
 		expect_nothing(&f->a);
 		assert_int_equal(qp->state, ORNIC_QPS_RTS);
 		qp->rate.path.due = 0;
-		rate_stop(&qp->rate, &f->e.timers);
+		rate_stop(&qp->rate, &qp->dev->timers);
 		/* ... and if the ring is unusable */
 		nic_rec(&f->a.n, &f->a.qp->sq)->host_index = htole32((1 << NIC_RINGS) + 1);
 		qp_doorbell(qp, false);

@@ -121,6 +121,7 @@ void nic_fini(struct nic *n)
 	assert_int_equal(dev->lists.left, BUDGET);
 	link_detach(dev);
 	engine_hide_device(dev->engine, dev);
+	assert_int_equal(dev->timers.cap, 0);
 	engine_del_device(dev);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);

@@ -159,6 +159,7 @@ static void dut_fini(struct dut *d)
 	umem_free(&d->eq.mem, &dev->lists);
 	link_detach(dev);
 	engine_hide_device(dev->engine, dev);
+	assert_int_equal(dev->timers.cap, 0);
 	engine_del_device(dev);
 	table_fini(&dev->pds);
 	table_fini(&dev->keys);

@@ -58,7 +58,7 @@ void admin_stop(struct admin *a)
 {
 	if (!a->f)
 		return;
-	timer_disarm(&a->f->dev.engine->timers, &a->retry);
+	timer_disarm(&a->f->dev.timers, &a->retry);
 	progress_end(a->f);
 }
 
@@ -86,7 +86,7 @@ static bool admin_has_room(struct admin *a)
 	if (used == entries) {
 		a->retry.fn = admin_retry;
 		a->retry.arg = a;
-		timer_arm(&a->f->dev.engine->timers, &a->retry,
+		timer_arm(&a->f->dev.timers, &a->retry,
 			  engine_clock() + ADMIN_RETRY_NS);
 	}
 	return false;

@@ -211,7 +211,7 @@ void ctrl_resume(struct function *f)
 	t->fn = ctrl_beat;
 	t->arg = f;
 	f->ctrl.beat_cpu = cpu_clock();
-	timer_arm(&f->dev.engine->timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
+	timer_arm(&f->dev.timers, t, engine_clock() + FUNC_HB_MS * NS_PER_MS);
 }
 
 void ctrl_end_beat(struct function *f)
@@ -221,7 +221,7 @@ void ctrl_end_beat(struct function *f)
 	/* The reset of a driver that gave up may come before the late beat. */
 	if (f->dev.running && timer_armed(t))
 		ctrl_late(f);
-	timer_disarm(&f->dev.engine->timers, t);
+	timer_disarm(&f->dev.timers, t);
 }
 
 /* Return true if the values for the enable handshake are legal: alignment, sizes, reserved bits. */

@@ -242,19 +242,19 @@ struct function *function_new(struct engine *e, const char *name, const uint8_t 
 	dev->port.flags = ORNIC_PORT_F_PROMISC | ORNIC_PORT_F_MAC_CHANGE | ORNIC_PORT_F_SHARED;
 	if (dm_init(f))
 		goto free_function;
-	if (timers_reserve(&e->timers, FUNC_TIMERS))
+	if (timers_reserve(&dev->timers, FUNC_TIMERS))
 		goto free_dm;
 	*err = link_attach(dev, vlan);
 	if (*err)
-		goto unreserve;
+		goto free_timers;
 	function_tables(dev);
 	table_init(&f->dms, 1, LIMIT_DMS);
 	engine_add_device(e, dev);
 	dev->lists.left = function_max_list(f);
 	return f;
 
-unreserve:
-	timers_unreserve(&e->timers, FUNC_TIMERS);
+free_timers:
+	timers_fini(&dev->timers);
 free_dm:
 	dm_fini(f);
 free_function:
@@ -291,7 +291,6 @@ void function_free(struct function *f)
 		function_retire(f);
 	teardown_run(f, UINT32_MAX);
 	engine_del_device(dev);
-	timers_unreserve(&dev->engine->timers, FUNC_TIMERS);
 	free(dev->latency);
 	table_fini(&f->dms);
 	dm_fini(f);

@@ -312,7 +312,7 @@ bool responder_run(struct qp *qp)
 		/* the oldest unanswered request is a FLUSH whose data is not yet persistent */
 		if (r->held && r->rd_answer + 1 == r->rd_next)
 			return false;
-		if (!rate_open(&qp->rate, &e->timers, e->now))
+		if (!rate_open(&qp->rate, &qp->dev->timers, e->now))
 			return false;
 		if (!budget || !answer_next(qp))
 			return qp->state != ORNIC_QPS_ERR && link_gid(qp, &qp->path);

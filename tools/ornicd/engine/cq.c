@@ -54,7 +54,7 @@ int cq_init(struct cq *cq)
 		return ORNIC_ST_BAD_PARAM;
 	if (!rec)
 		return ORNIC_ST_DMA_ERROR;
-	if (timers_reserve(&cq->dev->engine->timers, 1))
+	if (timers_reserve(&cq->dev->timers, 1))
 		return ORNIC_ST_NO_RESOURCE;
 	cq->mod_timer = (struct timer){ .fn = cq_period_over, .arg = cq };
 	ring_notify(rec, 0);
@@ -63,7 +63,7 @@ int cq_init(struct cq *cq)
 
 void cq_fini(struct cq *cq)
 {
-	struct timers *timers = &cq->dev->engine->timers;
+	struct timers *timers = &cq->dev->timers;
 
 	timer_disarm(timers, &cq->mod_timer);
 	timers_unreserve(timers, 1);
@@ -137,7 +137,7 @@ void cq_post(struct cq *cq, struct ornic_cqe *cqe)
 /* Read the arm word; fire, or start the moderation period (ORN-CQ-4, 5). */
 static void cq_announce(struct cq *cq, const struct ornic_rec *rec)
 {
-	struct timers *timers = &cq->dev->engine->timers;
+	struct timers *timers = &cq->dev->timers;
 	bool due = ring_arm_due(&cq->arm, ring_arm_load(rec), cq->prod, cq->log);
 	bool moderated = cq->mod_count && cq->mod_period_us && !cq->mod_over &&
 			 ring_arm_type(cq->arm.seen) == ORNIC_ARM_ANY &&
@@ -216,7 +216,7 @@ void cq_moderate(struct cq *cq, uint16_t count, uint16_t period_us)
 	uint64_t first = t->expires - cq->mod_period_us * 1000ull;
 
 	if (timer_armed(t))
-		timer_arm(&cq->dev->engine->timers, t, first + period_us * 1000ull);
+		timer_arm(&cq->dev->timers, t, first + period_us * 1000ull);
 	cq->mod_count = count;
 	cq->mod_period_us = period_us;
 	cq_mark(cq);
@@ -236,7 +236,7 @@ void cq_fail(struct cq *cq, uint32_t syndrome)
 	/* Announce earlier entries first: events of an object come in order. */
 	if (cq->dirty && rec)
 		cq_announce(cq, rec);
-	timer_disarm(&cq->dev->engine->timers, &cq->mod_timer);
+	timer_disarm(&cq->dev->timers, &cq->mod_timer);
 	cq->error = true;
 	cq->syndrome = syndrome;
 	cq->dev->failed = true;

@@ -15,6 +15,7 @@
 #include "pagelist.h"
 #include "table.h"
 #include "../packet/antispoof.h"
+#include "../timer.h"
 
 #include <ornic/admin.h>
 #include <ornic/identify.h>
@@ -121,8 +122,12 @@ struct port {
  * @watching:	in the engine's list, if @watched is not empty
  * @look:	CQs for cq_look() at the end of the turn
  * @eq_look:	EQs for eq_look() at the end of the turn
- * @credit:	time that it may still use in this round, ns; negative if it used more (fair.h)
- * @held:	it waits for the next round
+ * @timers:	of its queue pairs, CQs and function
+ * @credit:	time that it may still use for commands and messages in this round, ns; not positive
+ *		if it has used it (fair.h)
+ * @turns:	the same for turns of its queue pairs
+ * @charged:	time up to which @credit was charged, ns; 0: nothing is being measured
+ * @held:	its commands or messages wait for the next round
  * @failed:	a CQ or SRQ went into error, and the search for its queue pairs has not begun
  * @stopping:	a search is under way (qp_stop_users())
  * @stop_at:	number of the queue pair at which it continues

@@ -92,6 +92,7 @@ void engine_hide_device(struct engine *e, struct device *dev)
 
 void engine_del_device(struct device *dev)
 {
+	timers_fini(&dev->timers);
 	pagelist_disown(&dev->lists);
 	account_close(&dev->account);
 }
@@ -193,6 +194,32 @@ static void poll_qp(struct engine *e, struct qp *qp)
 	}
 }
 
+/* Each device has a heap of timers, so that none waits for the thousands of another. */
+static void run_timers(struct engine *e)
+{
+	struct device *dev;
+
+	timers_run(&e->timers, e->now);
+	TAILQ_FOREACH(dev, &e->devices, link)
+		timers_run(&dev->timers, e->now);
+}
+
+/* Return the ns until the next timer expires, -1: there is none. */
+static int64_t next_timer(const struct engine *e)
+{
+	uint64_t now = e->clock();
+	int64_t next = timers_next(&e->timers, now);
+	const struct device *dev;
+
+	TAILQ_FOREACH(dev, &e->devices, link) {
+		int64_t own = timers_next(&dev->timers, now);
+
+		if (next < 0 || (own >= 0 && own < next))
+			next = own;
+	}
+	return next;
+}
+
 /* Poll some watched queue pairs of each device, so that none waits for the thousands of another. */
 static void poll_watched(struct engine *e)
 {
@@ -229,7 +256,7 @@ int64_t engine_turn(void *engine)
 
 	e->now = e->clock();
 	e->copies = 0;
-	timers_run(&e->timers, e->now);
+	run_timers(e);
 	engine_drain(e);	/* packets that timers of rate-limited links and of fault rules delivered */
 	run_active(e);
 	fair_round(e);
@@ -245,7 +272,8 @@ int64_t engine_turn(void *engine)
 		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
 			eq_look(eq);
 	}
-	if (pagelist_reap(&e->unused) || more || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))
+	more |= pagelist_reap(&e->unused);
+	if (more || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))
 		return 0;
-	return timers_next(&e->timers, e->clock());
+	return next_timer(e);
 }

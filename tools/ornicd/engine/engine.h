@@ -31,7 +31,7 @@ struct qp;
  * @syncer:	writes memory of guests to disk
  * @memory:	memory that guests may make the daemon use
  * @unused:	page lists to be freed
- * @timers:	of queue pairs, CQs, functions, fault rules and rate-limited links
+ * @timers:	of fault rules and rate-limited links; those of devices are in struct device
  * @clock:	source of time, ns: engine_clock(), or that of a test
  * @now:	time of this turn, ns of @clock
  * @cc:		congestion control

@@ -40,7 +40,7 @@ int qp_init(struct qp *qp)
 	backlog_init(&qp->backlog);
 	rate_init(&qp->rate, rate_opened, qp);
 	cc_reset(qp);
-	if (timers_reserve(&qp->dev->engine->timers, QP_TIMERS))
+	if (timers_reserve(&qp->dev->timers, QP_TIMERS))
 		return -ENOMEM;
 	if (!qp->sq.present)
 		return 0;
@@ -51,7 +51,7 @@ int qp_init(struct qp *qp)
 	r->wqe_bytes = sizeof(struct wqe) + (1u << qp->sq.stride);
 	r->win = aligned_alloc(16, (size_t)slots * r->wqe_bytes);
 	if (!r->win) {
-		timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
+		timers_unreserve(&qp->dev->timers, QP_TIMERS);
 		return -ENOMEM;
 	}
 	return 0;
@@ -88,7 +88,7 @@ void qp_fini(struct qp *qp)
 	memop_unbind_some(qp, UINT32_MAX);
 	backlog_clear(&qp->backlog, qp->dev);
 	engine_forget(qp->dev->engine, qp);
-	timers_unreserve(&qp->dev->engine->timers, QP_TIMERS);
+	timers_unreserve(&qp->dev->timers, QP_TIMERS);
 	free(qp->req.win);
 	qp->req.win = NULL;
 }
@@ -292,7 +292,7 @@ void qp_set_rate(struct qp *qp, uint32_t kbps, uint32_t burst, uint16_t packet)
 
 	/* e->now may be old: commands run between turns, after a sleep of any length. */
 	rate_set(&qp->rate, kbps, burst, packet, qp->dev->port.max_frame, e->clock());
-	rate_stop(&qp->rate, &e->timers);
+	rate_stop(&qp->rate, &qp->dev->timers);
 	engine_activate(e, qp);
 }
 
@@ -348,7 +348,7 @@ static bool run_reliable(struct qp *qp)
 {
 	struct engine *e = qp->dev->engine;
 	bool requests_first = qp->requests_first, more = false;
-	bool open = rate_open(&qp->rate, &e->timers, e->now);
+	bool open = rate_open(&qp->rate, &qp->dev->timers, e->now);
 
 	if (requests_first)
 		more |= requester_run(qp);

@@ -214,7 +214,7 @@ bool raw_run(struct qp *qp)
 	for (; budget && qp->state == ORNIC_QPS_RTS && !engine_sated(e); budget--) {
 		struct packet *p;
 
-		ret = rate_open(&qp->rate, &e->timers, e->now);
+		ret = rate_open(&qp->rate, &qp->dev->timers, e->now);
 		p = ret ? packet_get(&e->pool) : NULL;
 		if (!p)
 			break;

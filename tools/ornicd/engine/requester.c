@@ -46,7 +46,7 @@ void requester_start(struct qp *qp)
 
 void requester_stop(struct qp *qp)
 {
-	struct timers *ts = &qp->dev->engine->timers;
+	struct timers *ts = &qp->dev->timers;
 
 	timer_disarm(ts, &qp->req.ack_timer);
 	timer_disarm(ts, &qp->req.rnr_timer);
@@ -336,7 +336,7 @@ bool requester_run(struct qp *qp)
 	for (int budget = REQUESTER_BUDGET; budget; budget--) {
 		struct wqe *w;
 
-		if (!rate_open(&qp->rate, &e->timers, e->now))
+		if (!rate_open(&qp->rate, &qp->dev->timers, e->now))
 			return false;
 		w = requester_next(qp, &budget);
 		if (!budget)

@@ -84,7 +84,7 @@ static void ack_timer_fired(void *arg)
 	if (!qp->dev->running || !is_sent(r, r->una, &i))
 		r->deadline = deadline(qp);
 	if (e->now < r->deadline) {
-		timer_arm(&e->timers, &r->ack_timer, r->deadline);
+		timer_arm(&qp->dev->timers, &r->ack_timer, r->deadline);
 		return;
 	}
 	qp_count(qp, CNT_ack_timeouts, 1);
@@ -109,7 +109,6 @@ void requester_timers_init(struct qp *qp)
 void requester_sending(struct qp *qp)
 {
 	struct requester *r = &qp->req;
-	struct engine *e = qp->dev->engine;
 
 	r->rnr_nak = false;
 	if (!ack_timeout(qp))
@@ -118,7 +117,7 @@ void requester_sending(struct qp *qp)
 		r->deadline = deadline(qp);
 	r->rewound = false;
 	if (!timer_armed(&r->ack_timer))
-		timer_arm(&e->timers, &r->ack_timer, r->deadline);
+		timer_arm(&qp->dev->timers, &r->ack_timer, r->deadline);
 }
 
 void requester_progress(struct qp *qp)
@@ -191,6 +190,6 @@ void requester_rnr(struct qp *qp, uint32_t seq, uint8_t timer)
 		r->rnr_left--;
 	}
 	requester_rewind(qp, seq);
-	timer_arm(&e->timers, &r->rnr_timer,
+	timer_arm(&qp->dev->timers, &r->rnr_timer,
 		  e->now + (uint64_t)rnr_units[timer & AETH_VALUE_MASK] * RNR_UNIT_NS);
 }

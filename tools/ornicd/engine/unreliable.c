@@ -64,7 +64,7 @@ bool unreliable_run(struct qp *qp, bool (*send)(struct qp *qp, struct wqe *w))
 	for (; budget && may_send(qp) && !engine_sated(e); budget--) {
 		struct wqe *w;
 
-		if (!rate_open(&qp->rate, &e->timers, e->now))
+		if (!rate_open(&qp->rate, &qp->dev->timers, e->now))
 			return false;
 		w = current(qp);
 		if (!w)
