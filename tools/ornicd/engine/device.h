@@ -165,7 +165,8 @@ struct device {
 	TAILQ_HEAD(watched_qps, qp) watched;
 	TAILQ_ENTRY(device) watching;
 	TAILQ_HEAD(, cq) look;
-	TAILQ_HEAD(, eq) eq_look;
+	TAILQ_HEAD(looked_eqs, eq) eq_look;
+	struct timers timers;
 	int64_t credit;
 	bool held;
 	bool failed;

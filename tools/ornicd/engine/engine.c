@@ -246,12 +246,22 @@ void engine_input(void *engine)
 	engine_drain(e);
 }
 
+/* Look at the event queues of @dev that were written, each once. */
+static void look_at_eqs(struct device *dev)
+{
+	struct eq *last = TAILQ_LAST(&dev->eq_look, looked_eqs), *eq = NULL;
+
+	while (dev->running && eq != last) {
+		eq = TAILQ_FIRST(&dev->eq_look);
+		eq_look(eq);
+	}
+}
+
 int64_t engine_turn(void *engine)
 {
 	struct engine *e = engine;
 	struct device *dev;
 	struct cq *cq;
-	struct eq *eq;
 	bool more = false;
 
 	e->now = e->clock();
@@ -269,8 +279,8 @@ int64_t engine_turn(void *engine)
 		if (qp_stops_users(dev))
 			qp_stop_users(dev);
 		more |= qp_stops_users(dev);
-		while (dev->running && (eq = TAILQ_FIRST(&dev->eq_look)))
-			eq_look(eq);
+		look_at_eqs(dev);
+		more |= dev->running && !TAILQ_EMPTY(&dev->eq_look);
 	}
 	more |= pagelist_reap(&e->unused);
 	if (more || !TAILQ_EMPTY(&e->busy) || !TAILQ_EMPTY(&e->watching))

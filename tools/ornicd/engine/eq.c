@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* CQs that an EQ visits per turn to write their held events */
+#define FLUSH_WORK	256
+
 /* Most asynchronous events that an EQ holds; further ones are counted as lost. */
 #define EQ_MAX_ASYNC	1024
 
@@ -170,6 +173,7 @@ static void completion_hold(struct eq *eq, struct cq *cq)
 {
 	cq->held = true;
 	TAILQ_INSERT_TAIL(&eq->held, cq, hold);
+	eq->nheld++;
 	device_count(eq->dev, CNT_eq_held, 1);
 	eq_mark(eq);
 }
@@ -190,8 +194,10 @@ void eq_completion(struct eq *eq, struct cq *cq, uint32_t arm)
 
 void eq_forget(struct eq *eq, struct cq *cq)
 {
-	if (cq->held)
+	if (cq->held) {
 		TAILQ_REMOVE(&eq->held, cq, hold);
+		eq->nheld--;
+	}
 	cq->held = false;
 	cq->evented = false;
 }
@@ -286,43 +292,68 @@ void device_forget_events(struct device *dev, uint32_t types, uint32_t number)
 	}
 }
 
-/* Write held events as far as there is room. */
-static void eq_flush(struct eq *eq)
+/*
+ * Write held events of CQs as far as there is room, for some CQs per call. Return: false if the next
+ * call has to continue: CQs are left, or the host has read events meanwhile.
+ */
+static bool flush_completions(struct eq *eq)
 {
-	struct cq *cq = TAILQ_FIRST(&eq->held);
+	struct cq *cq;
 
-	eq_refresh(eq);
-	while (cq && eq_has_room(eq)) {
-		struct cq *next = TAILQ_NEXT(cq, hold);
-
-		if (!cq->evented || cq->event_at - eq->cons >= eq->prod - eq->cons) {
-			TAILQ_REMOVE(&eq->held, cq, hold);
-			cq->held = false;
-			completion_write(eq, cq);
-		}
-		cq = next;
+	if (!eq->left) {
+		eq->left = eq->nheld;
+		eq->left_cons = eq->cons;
 	}
+	for (int n = 0; eq->left && eq_has_room(eq) && (cq = TAILQ_FIRST(&eq->held)); n++) {
+		if (n == FLUSH_WORK)
+			return false;
+		eq->left--;
+		TAILQ_REMOVE(&eq->held, cq, hold);
+		if (cq->evented && cq->event_at - eq->cons < eq->prod - eq->cons) {
+			TAILQ_INSERT_TAIL(&eq->held, cq, hold);
+			continue;
+		}
+		cq->held = false;
+		eq->nheld--;
+		completion_write(eq, cq);
+	}
+	eq->left = 0;
+	return !eq->nheld || eq->cons == eq->left_cons;
+}
+
+/* Write held events as far as there is room. Return: false if some are left for the next call. */
+static bool eq_flush(struct eq *eq)
+{
+	eq_refresh(eq);
+	if (!flush_completions(eq))
+		return false;
 	while (!STAILQ_EMPTY(&eq->async) && eq_has_room(eq)) {
 		async_write(eq, STAILQ_FIRST(&eq->async));
 		async_drop_first(eq);
 	}
+	return true;
 }
 
-/* Write held events; if some remain, make the host ring at its next arm. */
-static void eq_settle(struct eq *eq, struct ornic_rec *rec)
+/*
+ * Write held events; if some remain, make the host ring at its next arm. Return: false if this has to
+ * continue in the next turn.
+ */
+static bool eq_settle(struct eq *eq, struct ornic_rec *rec)
 {
-	if (eq_holding(eq))
-		eq_flush(eq);
-	while (eq_holding(eq) && eq_usable(eq) && !ring_listen(rec, eq->cons))
-		eq_flush(eq);
+	if (eq_holding(eq) && !eq_flush(eq))
+		return false;
+	if (eq_holding(eq) && eq_usable(eq) && !ring_listen(rec, eq->cons))
+		return false;	/* the host has consumed more meanwhile */
 	if (eq->always && !eq_holding(eq))
 		ring_notify(rec, 0);
 	eq->always = eq_holding(eq);
+	return true;
 }
 
 void eq_look(struct eq *eq)
 {
 	struct ornic_rec *rec;
+	bool done = true;
 
 	if (!eq->dev->running)
 		return;
@@ -330,10 +361,12 @@ void eq_look(struct eq *eq)
 	if (!rec)
 		eq_fail(eq);
 	else if (!eq->error)
-		eq_settle(eq, rec);
+		done = eq_settle(eq, rec);
 	if (eq->dirty)
 		TAILQ_REMOVE(&eq->dev->eq_look, eq, link);
 	eq->dirty = false;
+	if (!done)
+		eq_mark(eq);
 	if (!eq_usable(eq))
 		return;
 	if (ring_arm_due(&eq->arm, ring_arm_load(rec), eq->prod, eq->log)) {

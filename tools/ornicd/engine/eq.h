@@ -34,6 +34,9 @@ struct eq_async;
  * @error:	failed; the function is FATAL
  * @lost:	events discarded since the last entry
  * @held:	CQs whose completion event is held
+ * @nheld:	their number
+ * @left:	CQs that are left to be visited to write their events, or 0
+ * @left_cons:	@cons when the first of these was visited
  * @async:	held asynchronous events
  * @nasync:	number of events in @async
  * @users:	number of CQs that use it
@@ -56,6 +59,9 @@ struct eq {
 	bool error;
 	uint32_t lost;
 	TAILQ_HEAD(, cq) held;
+	uint32_t nheld;
+	uint32_t left;
+	uint32_t left_cons;
 	STAILQ_HEAD(, eq_async) async;
 	uint32_t nasync;
 	uint32_t users;
@@ -104,7 +110,8 @@ void device_event(struct device *dev, uint8_t type, uint32_t number, uint32_t ow
 void device_forget_events(struct device *dev, uint32_t types, uint32_t number);
 
 /*
- * eq_look() - write held events, read the arm word, fire; take the EQ off the device's list
+ * eq_look() - write held events, read the arm word, fire; take the EQ off the device's list, or put it
+ * at the end if events are left for the next turn
  * Called at the end of a turn, after the CQs. While the function may not do DMA, it does nothing
  * and the EQ stays on the list.
  */
