@@ -19,6 +19,7 @@
 #include "lib/inproc.h"
 
 #include "engine/cq.h"
+#include "engine/eq.h"
 #include "engine/fair.h"
 #include "engine/mr.h"
 #include "engine/pagelist.h"
@@ -189,7 +190,7 @@ static void test_faster_than_freed(void **state)
 	uint32_t waited = 0;
 
 	lists->left = PAGES + 10;
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 40; i++) {
 		bool bad = i % 2;
 
 		l.mem[PAGES / ORNIC_PAGES_LEAF_ENTRIES] = htole64(bad ? 8 : l.mem[0]);
@@ -739,83 +740,295 @@ static uint64_t slow_clock(void)
 	return now += 1000;
 }
 
+static struct function *other_function(struct inproc *p)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	struct function *other;
+	int err;
+
+	other = function_new(&p->engine, "other", mac, 0, &err);
+	assert_non_null(other);
+	return other;
+}
+
+static bool held(struct function *f)
+{
+	return f->vfu.ops->held(&f->vfu);
+}
+
 /*
- * A function that used more than its time waits, with commands and messages, until the others have
- * used theirs. However much it owes, it waits no longer if no other has work.
+ * A function that used more than its time waits, with commands and messages, until queue pairs of
+ * the others have had as much.
  */
 static void test_rounds(void **state)
 {
-	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
 	struct inproc *p = *state;
 	struct engine *e = &p->engine;
 	struct device *dev = &p->f->dev;
 	struct function *other;
-	int err;
 
 	e->clock = slow_clock;
 	/* alone */
 	dev->credit = -1;
 	assert_true(fair_may(dev));
-	other = function_new(e, "other", mac, 0, &err);
-	assert_non_null(other);
+	other = other_function(p);
 	dev->credit = -10 * FAIR_QUANTUM_NS;
 	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
 	TAILQ_INSERT_TAIL(&e->busy, &other->dev, busy);
+	other->dev.running = true;
+	other->dev.turns = -FAIR_DEBT_NS;	/* used while nobody waited, so it does not count */
 	for (int i = 0; i < 3; i++) {
 		function_work(p->f);
-		assert_true(p->f->vfu.ops->held(&p->f->vfu));
-		assert_false(other->vfu.ops->held(&other->vfu));
-		fair_round(e);
+		assert_true(held(p->f));
+		assert_false(held(other));
+		fair_rounds(e);
 		assert_false(completed(p));
 		assert_int_equal(dev->credit, -10 * FAIR_QUANTUM_NS);
 	}
-	other->dev.credit = -5;
-	fair_round(e);
-	assert_in_range(dev->credit, 1, FAIR_QUANTUM_NS);
+	other->dev.turns = -5;
+	fair_rounds(e);
+	assert_true(held(p->f));
+	assert_int_equal(dev->credit, -9 * FAIR_QUANTUM_NS);
+	assert_int_equal(other->dev.turns, FAIR_QUANTUM_NS - 5);
+	other->dev.turns = -20 * FAIR_QUANTUM_NS;
+	fair_rounds(e);
+	assert_false(held(p->f));
+	assert_int_equal(dev->credit, FAIR_QUANTUM_NS);
+	assert_int_equal(other->dev.turns, -10 * FAIR_QUANTUM_NS);
 	assert_int_equal(other->dev.credit, FAIR_QUANTUM_NS);
-	TAILQ_REMOVE(&e->busy, &other->dev, busy);
 	function_work(p->f);
 	assert_true(completed(p));
 	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
-	/* what it did was charged, also stores to CONTROL */
-	assert_in_range(dev->credit, 0, FAIR_QUANTUM_NS - 1000);
-	dev->credit = 1;
-	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
-	assert_true(p->f->vfu.ops->held(&p->f->vfu));
-	fair_round(e);
-	assert_false(p->f->vfu.ops->held(&p->f->vfu));
-	dev->credit = 1;
-	inproc_bus_master(p, false);
-	inproc_bus_master(p, true);
-	assert_in_range(-dev->credit, 1999, 10000);
-	dev->credit = 1;
-	inproc_flr(p);
-	assert_true(dev->credit < 0);
-	/* an idle one saves no time for later */
-	fair_may(dev);
-	fair_round(e);
-	assert_int_equal(other->dev.credit, FAIR_QUANTUM_NS);
+	/* one that does not run does not count */
+	dev->credit = -1;
+	assert_true(held(p->f));
+	other->dev.turns = FAIR_QUANTUM_NS;
+	other->dev.running = false;
+	fair_rounds(e);
+	assert_false(held(p->f));
+	TAILQ_REMOVE(&e->busy, &other->dev, busy);
+	/* nor does work that nobody else has */
+	dev->credit = -FAIR_DEBT_NS;
+	assert_true(held(p->f));
+	fair_rounds(e);
+	assert_false(held(p->f));
+	/* one that left while it was held */
+	dev->credit = -1;
+	assert_true(held(p->f));
+	dev->held = false;
+	fair_rounds(e);
+	assert_false(e->held);
 	function_free(other);
 }
 
-/* The time that queue pairs take is charged, and the time of their packets. */
-static void test_charge(void **state)
+/* All that a client causes is charged, but never more than the bound. */
+static void test_charges(void **state)
+{
+	const struct vfu_func_ops *ops;
+	struct inproc *p = *state;
+	struct device *dev = &p->f->dev;
+
+	ops = p->f->vfu.ops;
+	p->engine.clock = slow_clock;
+	dev->credit = 0;
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(dev->credit, 0);	/* not between begin and end */
+	ops->begin(&p->f->vfu);
+	host_set32(&p->host, ORNIC_REG_CONTROL, ORNIC_CTL_ENABLE);
+	assert_int_equal(dev->credit, -1000);
+	inproc_bus_master(p, false);
+	inproc_bus_master(p, true);
+	assert_in_range(-dev->credit, 3000, 10000);
+	dev->credit = 0;
+	ops->power_state(&p->f->vfu, true);
+	assert_in_range(-dev->credit, 1000, 10000);
+	dev->credit = 0;
+	inproc_flr(p);
+	assert_in_range(-dev->credit, 1000, 10000);
+	dev->credit = 0;
+	ops->end(&p->f->vfu);
+	assert_int_equal(dev->credit, -1000);
+	inproc_flr(p);
+	assert_int_equal(dev->credit, -1000);
+	/* the thread got no processor for a long time */
+	ops->begin(&p->f->vfu);
+	dev->charged -= 1000ull * FAIR_DEBT_NS;
+	ops->end(&p->f->vfu);
+	assert_int_equal(dev->credit, -FAIR_DEBT_NS);
+}
+
+/* The time of queue pairs is charged while a function waits. */
+static void test_turns(void **state)
 {
 	struct inproc *p = *state;
-	struct host_qp qp;
+	struct function *other = other_function(p);
+	struct host_qp qp[40];
+
+	for (int i = 0; i < 40; i++) {
+		assert_int_equal(host_qp_create(&p->host, &qp[i], ORNIC_QPT_RC, 2, p->pd,
+						p->cq.number, p->cq.number), 0);
+		inproc_connect_self(p, &qp[i]);
+	}
+	p->engine.clock = slow_clock;
+	p->f->dev.turns = 5;
+	for (int i = 0; i < 40; i++)
+		send_nop(&qp[i]);
+	engine_turn(&p->engine);
+	assert_int_equal(p->f->dev.turns, 5);
+	other->dev.credit = -FAIR_DEBT_NS;
+	assert_true(held(other));
+	assert_int_equal(p->f->dev.turns, FAIR_QUANTUM_NS);
+	engine_turn(&p->engine);
+	/* 16 queue pairs, each of which takes less than the least time that counts */
+	assert_int_equal(other->dev.credit,
+			 -FAIR_DEBT_NS + 16 * FAIR_TURN_NS / FAIR_QUANTUM_NS * FAIR_QUANTUM_NS);
+	function_free(other);
+}
+
+#define FLOWS		60u
+#define FLOOD_NS	21000
+
+/* Keep WRITEs of @qp in flight, and run the engine. @sent is their number. */
+static void write_on(struct inproc *p, struct host_qp *qp, uint64_t buf, uint32_t key,
+		     uint32_t *sent)
+{
 	struct ornic_cqe cqe;
 
-	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 2, p->pd, p->cq.number,
+	for (; *sent < FLOWS; ++*sent)
+		host_send(qp, ORNIC_WR_RDMA_WRITE, buf, 64, key, buf + 4096, key);
+	engine_turn(&p->engine);
+	while (host_next(&p->cq, &cqe))
+		--*sent;
+}
+
+/* Commands of a function, each longer than a round, are always waiting. Return true if one was run. */
+static bool flood(struct function *f)
+{
+	if (!fair_may(&f->dev))
+		return false;
+	f->dev.credit -= FLOOD_NS;
+	return true;
+}
+
+/*
+ * The commands of a function whose queue pairs are always busy do not wait for those of another one
+ * that floods. Neither takes the other's time.
+ */
+static void test_busy_beside_flood(void **state)
+{
+	struct inproc *p = *state;
+	uint64_t buf = dma_alloc(&p->host.dma, 8192, 4096);
+	struct function *other = other_function(p);
+	uint32_t key, sent = 0, commands = 0;
+	struct host_qp qp;
+
+	assert_int_equal(host_key_create(&p->host, p->pd, buf, 8192,
+					 ORNIC_ACCESS_LOCAL_WRITE | ORNIC_ACCESS_REMOTE_WRITE,
+					 &key), 0);
+	assert_int_equal(host_qp_create(&p->host, &qp, ORNIC_QPT_RC, 6, p->pd, p->cq.number,
 					p->cq.number), 0);
 	inproc_connect_self(p, &qp);
-	p->engine.clock = slow_clock;
-	p->f->dev.credit = 0;
-	send_nop(&qp);
-	while (!host_next(&p->cq, &cqe)) {
-		p->engine.held = true;		/* by another function */
-		engine_turn(&p->engine);
+	for (int i = 0; i < 5000; i++) {
+		commands += flood(other);
+		assert_false(held(p->f));
+		write_on(p, &qp, buf, key, &sent);
 	}
-	assert_in_range(-p->f->dev.credit, 1000, 100000);
+	assert_in_range(commands, 50, 4999);
+	/* it goes on, however long its queue pairs have worked */
+	p->f->dev.turns = -FAIR_DEBT_NS;
+	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
+	flood(other);
+	function_work(p->f);
+	assert_true(completed(p));
+	assert_int_equal(host_complete(&p->host), ORNIC_ST_OK);
+	function_free(other);
+	while (sent) {
+		struct ornic_cqe cqe;
+
+		engine_turn(&p->engine);
+		sent -= host_next(&p->cq, &cqe);
+	}
+}
+
+/** struct rearmed - a timer that is always due */
+struct rearmed {
+	struct timer timer;
+	struct timers *timers;
+	uint32_t *calls;
+};
+
+static void rearm(void *arg)
+{
+	struct rearmed *r = arg;
+
+	++*r->calls;
+	timer_arm(r->timers, &r->timer, 1);
+}
+
+/* The timers of a function do not wait for the thousands of another one. */
+static void test_timers_of_another(void **state)
+{
+	struct inproc *p = *state;
+	struct function *other = other_function(p);
+	static struct rearmed many[4000];
+	struct rearmed mine = { .timers = &p->f->dev.timers };
+	uint32_t others = 0, own = 0;
+
+	mine.timer = (struct timer) { .fn = rearm, .arg = &mine };
+	mine.calls = &own;
+	assert_int_equal(timers_reserve(&other->dev.timers, 4000), 0);
+	assert_int_equal(timers_reserve(&p->f->dev.timers, 1), 0);
+	for (int i = 0; i < 4000; i++) {
+		many[i] = (struct rearmed) { { .fn = rearm, .arg = &many[i] },
+					     &other->dev.timers, &others };
+		timer_arm(many[i].timers, &many[i].timer, 1);
+	}
+	timer_arm(mine.timers, &mine.timer, 2);
+	for (uint32_t i = 1; i < 10; i++) {
+		assert_int_equal(engine_turn(&p->engine), 0);
+		assert_int_equal(others, i * TIMERS_BATCH);
+		assert_true(own >= i);
+	}
+	timer_disarm(mine.timers, &mine.timer);
+	timers_unreserve(mine.timers, 1);
+	function_free(other);
+}
+
+#define HELD_CQS	1000
+
+/*
+ * An event queue looks through the CQs whose events are held in turns. An event that the host makes
+ * possible meanwhile is written.
+ */
+static void test_held_events(void **state)
+{
+	struct inproc *p = *state;
+	struct eq *eq = table_get(&p->f->dev.eqs, p->eq1.number);
+	static struct cq cq[HELD_CQS];
+	const uint32_t begin = eq->prod, entries = 1u << eq->log;
+	struct ornic_rec *rec = dma_at(&p->host.dma, p->eq1.rec);
+	uint32_t turns = 0;
+
+	/* each CQ has an event that the host has not read, and another one */
+	eq->prod++;
+	for (int i = 0; i < HELD_CQS; i++) {
+		cq[i] = (struct cq) { .dev = eq->dev, .eq = eq, .number = i, .evented = true,
+				      .event_at = begin };
+		eq_completion(eq, &cq[i], 1);
+		assert_true(cq[i].held);
+	}
+	assert_int_equal(eq->nheld, HELD_CQS);
+	assert_int_equal(engine_turn(&p->engine), 0);
+	assert_int_equal(eq->left, HELD_CQS - 256);
+	/* the host reads it, after some were looked at */
+	rec->host_index = htole32(eq->prod);
+	while (!engine_turn(&p->engine) && turns < 100)
+		turns++;
+	assert_in_range(turns, 1, 20);
+	assert_int_equal(eq->prod - begin, 1 + (entries < HELD_CQS ? entries : HELD_CQS));
+	for (int i = 0; i < HELD_CQS; i++)
+		eq_forget(eq, &cq[i]);
+	assert_int_equal(eq->nheld, 0);
 }
 
 int main(void)
@@ -829,7 +1042,8 @@ int main(void)
 		T(test_teardown), T(test_teardown_again), T(test_teardown_fatal),
 		T(test_teardown_free), T(test_retire), T(test_ring_all),
 		T(test_windows), T(test_watched), T(test_failed_cq), T(test_xrc_srq),
-		T(test_rounds), T(test_charge),
+		T(test_rounds), T(test_charges), T(test_turns), T(test_busy_beside_flood),
+		T(test_timers_of_another), T(test_held_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -427,10 +427,8 @@ static void ctrl_write32(struct function *f, uint32_t off, uint32_t val)
 	struct ctrl *c = &f->ctrl;
 
 	if (off == ORNIC_REG_CONTROL) {
-		uint64_t start = f->dev.engine->clock();
-
 		ctrl_control(f, val);
-		fair_charge(&f->dev, start);
+		fair_charge(&f->dev);
 	} else if (off >= CTRL_RW_FIRST && off < CTRL_RW_END &&
 		   !(c->control & ORNIC_CTL_ENABLE)) {
 		c->rw[(off - CTRL_RW_FIRST) / 4] = val;

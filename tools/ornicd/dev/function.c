@@ -69,16 +69,14 @@ static void func_reset(struct vfu_func *v, enum vfu_reset why)
 	};
 
 	struct function *f = to_function(v);
-	uint64_t start = f->dev.engine->clock();
 
 	ctrl_reset(f, cause[why], 0);
-	fair_charge(&f->dev, start);
+	fair_charge(&f->dev);
 }
 
 static void func_bus_master(struct vfu_func *v, bool on)
 {
 	struct function *f = to_function(v);
-	uint64_t start = f->dev.engine->clock();
 
 	if (f->ctrl.state != CTRL_READY)
 		return;
@@ -88,7 +86,7 @@ static void func_bus_master(struct vfu_func *v, bool on)
 	} else {
 		function_pause(f);
 	}
-	fair_charge(&f->dev, start);
+	fair_charge(&f->dev);
 }
 
 static void func_power_state(struct vfu_func *v, bool d3)
@@ -97,6 +95,17 @@ static void func_power_state(struct vfu_func *v, bool d3)
 
 	if (d3 && f->ctrl.state != CTRL_FATAL)
 		ctrl_disable(f, f->ctrl.cause >> 16);
+	fair_charge(&f->dev);
+}
+
+static void func_begin(struct vfu_func *v)
+{
+	fair_begin(&to_function(v)->dev);
+}
+
+static void func_end(struct vfu_func *v)
+{
+	fair_end(&to_function(v)->dev);
 }
 
 static bool func_held(struct vfu_func *v)
@@ -110,7 +119,9 @@ static const struct vfu_func_ops func_ops = {
 	.reset = func_reset,
 	.bus_master = func_bus_master,
 	.power_state = func_power_state,
+	.begin = func_begin,
 	.held = func_held,
+	.end = func_end,
 };
 
 static void func_irq(void *arg, uint16_t vector)
@@ -312,11 +323,9 @@ void function_free(struct function *f)
 
 void function_work(struct function *f)
 {
-	uint64_t start;
-
 	if (!function_busy(f) || !fair_may(&f->dev))
 		return;
-	start = f->dev.engine->clock();
+	fair_begin(&f->dev);
 	teardown_run(f, TEARDOWN_WORK);
 	if (f->ringing)
 		doorbell_some(f);
@@ -330,7 +339,7 @@ void function_work(struct function *f)
 		ctrl_fatal(f, f->fatal);
 		f->fatal = 0;
 	}
-	fair_charge(&f->dev, start);
+	fair_end(&f->dev);
 }
 
 bool function_busy(const struct function *f)

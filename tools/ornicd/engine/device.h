@@ -168,6 +168,8 @@ struct device {
 	TAILQ_HEAD(looked_eqs, eq) eq_look;
 	struct timers timers;
 	int64_t credit;
+	int64_t turns;
+	uint64_t charged;
 	bool held;
 	bool failed;
 	bool stopping;

@@ -153,13 +153,14 @@ void engine_drain(struct engine *e)
 static void run_active(struct engine *e)
 {
 	struct device *dev = NULL, *last = NULL;
-	uint64_t start = e->now;
+	/* A clock read costs time itself. Nobody needs this one and the last one unless a device waits. */
+	uint64_t start = e->held ? e->clock() : e->now;
 
 	for (int n = 0; n < ENGINE_QPS && (dev = TAILQ_FIRST(&e->busy)); n++, last = dev) {
 		struct qp *qp;
 
 		if (last)
-			start = fair_charge(last, start);
+			start = fair_charge_turn(last, start);
 		if (last && (engine_sated(e) || start - e->now > ENGINE_TURN_NS))
 			return;
 		TAILQ_REMOVE(&e->busy, dev, busy);
@@ -175,9 +176,8 @@ static void run_active(struct engine *e)
 			engine_watch(e, qp);
 		}
 	}
-	/* A clock read costs time itself; nobody needs this one unless a device waits. */
 	if (last && e->held)
-		fair_charge(last, start);
+		fair_charge_turn(last, start);
 }
 
 /* Poll the rings of a watched queue pair. It goes to sleep after spin_ns without work. */
@@ -269,7 +269,7 @@ int64_t engine_turn(void *engine)
 	run_timers(e);
 	engine_drain(e);	/* packets that timers of rate-limited links and of fault rules delivered */
 	run_active(e);
-	fair_round(e);
+	fair_rounds(e);
 	switch_flush(e->sw);
 	poll_watched(e);
 	/* Raise the events of queues that were written; a CQ may write to its EQ. */

@@ -212,7 +212,8 @@ void qp_fail(struct qp *qp, uint8_t event, uint32_t syndrome, uint32_t wqe_index
 /*
  * qp_stop_users() - put the queue pairs of failed CQs and SRQs of @dev into ERR
  * It has to visit all queue pairs, and visits some of them per call, one call per turn. A CQ or SRQ
- * that fails meanwhile is searched for afterwards.
+ * that fails meanwhile is searched for afterwards. Until a queue pair is found it may go on working;
+ * its completions for the failed CQ are lost, as ORN-CQ-10 demands.
  */
 void qp_stop_users(struct device *dev);
 

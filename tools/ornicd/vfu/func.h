@@ -54,8 +54,10 @@ enum vfu_reset {
  * @bus_master:	PCI COMMAND.BusMaster changed; off: no DMA starts after the return.
  *		NULL if func->bus_master is enough.
  * @power_state: the function entered (@d3 true) or left D3hot. NULL if not wanted.
+ * @begin:	requests of the client are going to be handled, until @end. NULL if not wanted.
  * @held:	return true while requests of the client have to wait, because the function used
  *		more than its share of the time; called before each. NULL: never.
+ * @end:	some requests of the client were handled. NULL if not wanted.
  */
 struct vfu_func_ops {
 	uint64_t (*bar_read)(struct vfu_func *f, unsigned int bar, uint64_t off,
@@ -65,7 +67,9 @@ struct vfu_func_ops {
 	void (*reset)(struct vfu_func *f, enum vfu_reset why);
 	void (*bus_master)(struct vfu_func *f, bool on);
 	void (*power_state)(struct vfu_func *f, bool d3);
+	void (*begin)(struct vfu_func *f);
 	bool (*held)(struct vfu_func *f);
+	void (*end)(struct vfu_func *f);
 };
 
 /**

@@ -68,9 +68,12 @@ static int irq_assign(struct vfu_endpoint *ep, const struct vfu_set_irqs *req, s
 	return 0;
 }
 
-/* Raise interrupts on request of the client, which uses this to test the path. */
+/*
+ * Raise interrupts on request of the client, which uses this to test the path. Each counts as a
+ * message, so that other devices do not wait for many.
+ */
 static int irq_loopback(struct vfu_endpoint *ep, const struct vfu_set_irqs *req,
-			const struct vfu_msg *m)
+			struct vfu_msg *m)
 {
 	const uint8_t *want = m->payload + sizeof(*req);
 
@@ -79,6 +82,7 @@ static int irq_loopback(struct vfu_endpoint *ep, const struct vfu_set_irqs *req,
 	for (uint32_t i = 0; i < req->count; i++)
 		if (!(req->flags & VFU_SET_F_BOOL) || want[i])
 			msix_fire(&ep->msix, req->start + i);
+	m->work -= req->count < m->work ? req->count : m->work;
 	return 0;
 }
 

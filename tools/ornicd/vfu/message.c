@@ -531,7 +531,7 @@ static void conn_defer(struct vfu_conn *c, bool left, bool handled)
  * us. If the client has ended or sent descriptors that it may not send, the connection ends after
  * the requests in the buffer.
  */
-static void conn_continue(struct vfu_conn *c)
+static void conn_share(struct vfu_conn *c)
 {
 	bool left;
 	int ret;
@@ -552,12 +552,24 @@ static void conn_continue(struct vfu_conn *c)
 	conn_wait(c);
 }
 
+/* The same; the connection may be gone afterwards. */
+static void conn_continue(struct vfu_conn *c)
+{
+	const struct vfu_handler handler = c->handler;
+
+	if (handler.begin)
+		handler.begin(handler.arg);
+	conn_share(c);
+	if (handler.end)
+		handler.end(handler.arg);
+}
+
 static void conn_ready(void *arg, uint32_t events)
 {
 	struct vfu_conn *c = arg;
 
 	if (c->again.queued)
-		return;		/* its turn comes in this iteration */
+		return;		/* its turn comes in this iteration or the next one */
 	c->budget = VFU_SHARE;
 	if (conn_is_deaf(c))
 		c->end = events & (EPOLLHUP | EPOLLERR) ? -ECONNRESET : 0;

@@ -71,15 +71,19 @@ struct vfu_msg {
  * struct vfu_handler - receiver of the messages
  * @request:	handle a request; must not free the connection. Return: 0, a negative errno for an
  *		error reply, VFU_CLOSE(), VFU_WAIT or VFU_MORE.
+ * @begin:	requests are going to be handled, until @end. NULL if not wanted.
  * @held:	return true while requests have to wait; it is asked again in the next iteration of
  *		the loop. NULL: never.
- * @closed:	the connection has ended, by either side, and is freed; called once
+ * @end:	some requests were handled. NULL if not wanted.
+ * @closed:	the connection has ended, by either side, and is freed; called once, before @end
  * @arg:	argument of all
  * @mapper:	closes descriptors and the socket; NULL: they are closed at once
  */
 struct vfu_handler {
 	int (*request)(void *arg, struct vfu_msg *msg);
+	void (*begin)(void *arg);
 	bool (*held)(void *arg);
+	void (*end)(void *arg);
 	void (*closed)(void *arg);
 	void *arg;
 	struct mapper *mapper;

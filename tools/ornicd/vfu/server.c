@@ -42,6 +42,22 @@ static int server_request(void *arg, struct vfu_msg *m)
 	return vfu_command(&s->ep, m);
 }
 
+static void server_begin(void *arg)
+{
+	struct vfu_func *f = ((struct vfu_server *)arg)->ep.func;
+
+	if (f->ops->begin)
+		f->ops->begin(f);
+}
+
+static void server_end(void *arg)
+{
+	struct vfu_func *f = ((struct vfu_server *)arg)->ep.func;
+
+	if (f->ops->end)
+		f->ops->end(f);
+}
+
 static bool server_held(void *arg)
 {
 	struct vfu_func *f = ((struct vfu_server *)arg)->ep.func;
@@ -92,7 +108,13 @@ static void server_accept(void *arg, uint32_t events)
 {
 	struct vfu_server *s = arg;
 	const struct vfu_handler handler = {
-		server_request, server_held, server_closed, s, s->mapper,
+		.request = server_request,
+		.begin = server_begin,
+		.held = server_held,
+		.end = server_end,
+		.closed = server_closed,
+		.arg = s,
+		.mapper = s->mapper,
 	};
 	struct log_source *log = &s->ep.func->log;
 	int fd;
