@@ -2,15 +2,19 @@
 /*
  * A guest keeps its share of the daemon whatever another guest does: at least 80 % of the bandwidth
  * that it has beside an honest neighbour which is equally busy, with messages of 64 bytes and of
- * 64 KiB, and a 99th percentile of latency below three times the one beside that neighbour.
+ * 64 KiB, and 99th percentiles of latency below three times those beside that neighbour: of a WRITE
+ * of an idle guest, and of a command and a register load of one whose queue pair is busy.
  *
  * The host may give daemon and guests little time. So queues are long, and bandwidth is the median over
- * windows of completions, by the time stamps of the daemon. A latency does not count if daemon or guest
- * waited for a processor meanwhile. Each attack is compared with the honest neighbour directly before,
- * both by the medians of several short rounds, and is tried again if a comparison fails.
+ * windows of completions, by the time stamps of the daemon. The time for which daemon and guest waited
+ * for a processor is subtracted from a latency. Each attack is compared with the honest neighbour
+ * directly before, both by the medians of several short rounds. Most of the comparisons must succeed.
+ * On a machine that runs other tests meanwhile they still vary, so the bounds are 50 % and six times
+ * there; a daemon that does not share its time is far beyond these.
  *
  * FAIRNESS_MS is the length of a measurement (50 ms), FAIRNESS_ROUNDS the number of rounds (3),
- * FAIRNESS_ATTEMPTS that of comparisons (5), FAIRNESS_ONLY a part of the names of the attacks to run.
+ * FAIRNESS_ATTEMPTS the most comparisons (3), FAIRNESS_ONLY a part of the names of the attacks to run.
+ * With FAIRNESS_STRICT=1 the bounds are 80 % and three times.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,15 +35,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The bound: per cent of the share, times the latency */
+/* The bounds: per cent of the share, times the latency; those on a machine that runs other tests, too */
 #define SHARE		80
 #define LATENCY		3
+#define LOOSE_SHARE	50
+#define LOOSE_LATENCY	6
 
 #define MOST_ROUNDS	101
 #define SMALL		64u
@@ -52,21 +59,32 @@
 #define LARGE_WINDOW	32u
 #define SAMPLES		100000u
 #define LEAST_SAMPLES	100u
+#define DEADLINE_NS	30000000000ull	/* a measurement that takes longer has failed */
+#define BUSY_DEPTH	16u		/* WRITEs of a busy guest */
+#define INTERRUPTS	32u
+#define LOADS		4
 
 enum { NEIGHBOUR, VICTIM, ATTACKER, GUESTS };
 
-/** struct flow - a queue pair that is connected with itself */
+/**
+ * struct flow - a queue pair that is connected with itself
+ * @s:		its station
+ * @qp:		the queue pair
+ * @cq:		its CQ
+ * @busy:	WRITEs in flight, for keep_busy()
+ */
 struct flow {
 	struct station *s;
 	struct host_qp qp;
 	struct host_ring cq;
+	uint32_t busy;
 };
 
 /* What the neighbour does: bytes of its messages; 0: nothing */
 static uint32_t *neighbour_len;
 /* Statistics of the scheduler about the daemon and this process */
 static int sched[2];
-static unsigned int measure_ms = 50, rounds = 3, attempts = 5;
+static unsigned int measure_ms = 50, rounds = 3, attempts = 3, strict;
 
 static void flow_open(struct stations *t, int guest, struct flow *f)
 {
@@ -155,16 +173,18 @@ static uint32_t flow_poll(struct flow *f, struct windows *w)
  */
 static void flow_run(struct flow *f, uint32_t len, unsigned int ms, struct windows *w)
 {
-	uint64_t end = stations_clock() + ms * 1000000ull;
+	uint64_t end = stations_clock() + ms * 1000000ull, deadline = end + DEADLINE_NS;
 	uint32_t depth = len == SMALL ? SMALL_DEPTH : LARGE_DEPTH, sent = 0;
 
 	do {
+		assert_true(stations_clock() < deadline);
 		for (; sent < depth; sent++)
 			flow_write(f, len);
 		usleep(50);
 		sent -= flow_poll(f, w);
 	} while (stations_clock() < end || (w && w->n < 3));
 	while (sent) {
+		assert_true(stations_clock() < deadline);
 		usleep(50);
 		sent -= flow_poll(f, NULL);
 	}
@@ -194,31 +214,75 @@ static unsigned long long run_delay(int fd)
 	return delay;
 }
 
-/* Write SMALL bytes again and again for @ms. Return the 99th percentile of the latency, ns. */
-static double flow_latency(struct flow *f, unsigned int ms)
+static unsigned long long run_delays(void)
+{
+	return run_delay(sched[0]) + run_delay(sched[1]);
+}
+
+static void write_once(struct flow *f)
+{
+	flow_write(f, SMALL);
+	while (!flow_poll(f, NULL))
+		;
+}
+
+/* Keep BUSY_DEPTH WRITEs in flight. */
+static void keep_busy(struct flow *f)
+{
+	f->busy -= flow_poll(f, NULL);
+	for (; f->busy < BUSY_DEPTH; f->busy++)
+		flow_write(f, LARGE);
+}
+
+static void command_once(struct flow *f)
+{
+	const struct ornic_admin_cmd nop = { .opcode = htole16(ORNIC_OP_NOP) };
+	struct host *h = &f->s->d.host;
+
+	keep_busy(f);
+	host_submit(h, &nop);
+	while (!host_valid(h, h->acq, h->log_admin, h->done))
+		keep_busy(f);
+	assert_int_equal(host_complete(h), ORNIC_ST_OK);
+}
+
+static void load_once(struct flow *f)
+{
+	keep_busy(f);
+	assert_int_equal(host_reg32(&f->s->d.host, ORNIC_REG_MAGIC), ORNIC_MAGIC);
+}
+
+/* Do @once again and again for @ms. Return the 99th percentile of the latency, ns. */
+static double flow_latency(struct flow *f, unsigned int ms, void (*once)(struct flow *f))
 {
 	static double all[SAMPLES];
-	uint64_t end = stations_clock() + ms * 1000000ull, begin, time;
+	uint64_t end = stations_clock() + ms * 1000000ull, deadline = end + DEADLINE_NS;
+	uint64_t begin, time;
 	size_t n = 0;
 
 	do {
-		unsigned long long delay = run_delay(sched[0]) + run_delay(sched[1]);
+		unsigned long long delay = run_delays();
 
 		begin = stations_clock();
-		flow_write(f, SMALL);
-		while (!flow_poll(f, NULL))
-			;
+		assert_true(begin < deadline);
+		once(f);
 		time = stations_clock() - begin;
-		if (delay == run_delay(sched[0]) + run_delay(sched[1]))
-			all[n++] = time;
+		delay = run_delays() - delay;
+		/* some of the delay may have been before */
+		if (delay < time)
+			all[n++] = time - delay;
 	} while (n < SAMPLES && (begin < end || n < LEAST_SAMPLES));
+	while (f->busy) {
+		assert_true(stations_clock() < deadline);
+		f->busy -= flow_poll(f, NULL);
+	}
 	return percentile(all, n, 99);
 }
 
 /* The neighbour's life, in a process of its own */
 static void neighbour(struct stations *t)
 {
-	struct flow f;
+	struct flow f = { 0 };
 
 	station_open(t, NEIGHBOUR);
 	flow_open(t, NEIGHBOUR, &f);
@@ -283,7 +347,8 @@ static void burst_add(struct attacker *a, uint16_t cmd, const void *fixed, size_
 	assert_true(a->len + hdr.size <= sizeof(a->burst));
 	memcpy(a->burst + a->len, &hdr, sizeof(hdr));
 	memcpy(a->burst + a->len + sizeof(hdr), fixed, len);
-	memcpy(a->burst + a->len + sizeof(hdr) + len, tail, tail_len);
+	if (tail_len)
+		memcpy(a->burst + a->len + sizeof(hdr) + len, tail, tail_len);
 	a->len += hdr.size;
 }
 
@@ -648,7 +713,7 @@ static void act_send_nop(struct attacker *a)
 	host_sq_publish(qp);
 }
 
-/* Loads of a megabyte, which the device answers with ones */
+/* Loads of a megabyte, which the device answers with ones; some are always on their way */
 static void act_loads(struct attacker *a)
 {
 	struct vfu_region_access from = { 0, ORNIC_BAR_REGS, VFU_MAX_XFER };
@@ -657,14 +722,35 @@ static void act_loads(struct attacker *a)
 	static uint8_t drop[1 << 20];
 	int fd = a->s->d.vfu.fd;
 
-	assert_int_equal(send(fd, &hdr, sizeof(hdr), MSG_NOSIGNAL | MSG_MORE), sizeof(hdr));
-	assert_int_equal(send(fd, &from, sizeof(from), MSG_NOSIGNAL), sizeof(from));
+	for (; a->turn < LOADS; a->turn++) {
+		assert_int_equal(send(fd, &hdr, sizeof(hdr), MSG_NOSIGNAL | MSG_MORE), sizeof(hdr));
+		assert_int_equal(send(fd, &from, sizeof(from), MSG_NOSIGNAL), sizeof(from));
+	}
 	while (left) {
 		ssize_t n = recv(fd, drop, left < sizeof(drop) ? left : sizeof(drop), 0);
 
 		assert_true(n > 0);
 		left -= n;
 	}
+	a->turn--;
+}
+
+/* Interrupts that the client raises itself, many per message */
+static void prepare_interrupts(struct attacker *a)
+{
+	struct vfu_set_irqs all = {
+		.argsz = sizeof(all), .flags = VFU_SET_F_NONE | VFU_SET_F_TRIGGER,
+		.index = VFU_IRQ_MSIX, .count = INTERRUPTS,
+	};
+	int event[INTERRUPTS];
+
+	for (uint32_t i = 0; i < INTERRUPTS; i++) {
+		event[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		assert_true(event[i] >= 0);
+		assert_int_equal(vfu_client_msix(&a->s->d.vfu, i, 1, &event[i]), 0);
+	}
+	for (int i = 0; i < 1000; i++)
+		burst_add(a, VFU_SET_IRQS, &all, sizeof(all), NULL, 0);
 }
 
 static void act_map(struct attacker *a)
@@ -709,6 +795,7 @@ static const struct attack {
 	{ "page lists of 1 Mi entries, rejected", prepare_list, act_bad_list },
 	{ "page lists of 1 Mi entries, created and destroyed", prepare_list, act_list },
 	{ "loads of a megabyte", NULL, act_loads },
+	{ "interrupts", prepare_interrupts, burst_send },
 	{ "memory mapped and unmapped", NULL, act_map },
 	{ "connections", NULL, act_connect },
 };
@@ -783,77 +870,115 @@ static void let_neighbour(uint32_t len)
 	usleep(20000);
 }
 
-/** struct measure - medians: WRITEs of 64 bytes and of 64 KiB per second, latency in ns */
-struct measure {
-	double small;
-	double large;
-	double latency;
+/** struct kind - something that is measured */
+static const struct kind {
+	const char *name;
+	uint32_t rate_of;			/* bytes of WRITEs, of which the rate is measured */
+	void (*latency_of)(struct flow *f);	/* of this the latency is */
+	uint32_t neighbour;			/* bytes of the honest neighbour's WRITEs meanwhile */
+} kinds[] = {
+	{ "64 B", SMALL, NULL, SMALL },
+	{ "64 KiB", LARGE, NULL, LARGE },
+	{ "WRITE", 0, write_once, LARGE },
+	{ "command", 0, command_once, LARGE },
+	{ "load", 0, load_once, LARGE },
 };
 
-/* Measure the victim; if @honest, the neighbour does the same, and large WRITEs for the latency. */
-static struct measure measure(struct flow *f, bool honest)
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+/* Measure the victim, beside the neighbour if it is @honest. Write the medians to @to. */
+static void measure(struct flow *f, bool honest, double to[KINDS])
 {
-	double small[MOST_ROUNDS], large[MOST_ROUNDS], latency[MOST_ROUNDS];
+	double all[KINDS][MOST_ROUNDS];
 
 	for (unsigned int i = 0; i < rounds; i++) {
-		let_neighbour(honest ? SMALL : 0);
-		small[i] = flow_rate(f, SMALL, measure_ms);
-		let_neighbour(honest ? LARGE : 0);
-		large[i] = flow_rate(f, LARGE, measure_ms);
-		latency[i] = flow_latency(f, measure_ms);
-		let_neighbour(0);
+		for (size_t k = 0; k < KINDS; k++) {
+			let_neighbour(honest ? kinds[k].neighbour : 0);
+			all[k][i] = kinds[k].rate_of ?
+				    flow_rate(f, kinds[k].rate_of, measure_ms) :
+				    flow_latency(f, measure_ms, kinds[k].latency_of);
+		}
 	}
-	return (struct measure) {
-		percentile(small, rounds, 50), percentile(large, rounds, 50),
-		percentile(latency, rounds, 50),
-	};
+	let_neighbour(0);
+	for (size_t k = 0; k < KINDS; k++)
+		to[k] = percentile(all[k], rounds, 50);
 }
 
-/* Compare an attack with the honest neighbour. Return true if it is within the bound. */
+static void print_measure(const char *name, const double of[KINDS])
+{
+	print_message("# %s:", name);
+	for (size_t k = 0; k < KINDS; k++)
+		print_message(" %s %.0f %s", kinds[k].name,
+			      kinds[k].rate_of ? of[k] : of[k] / 1e3,
+			      kinds[k].rate_of ? "per s" : "us");
+	print_message("\n");
+}
+
+static bool within(const struct kind *k, double part)
+{
+	if (k->rate_of)
+		return part * 100 >= (strict ? SHARE : LOOSE_SHARE);
+	return part < (strict ? LATENCY : LOOSE_LATENCY);
+}
+
+/* Compare an attack with the honest neighbour. Return true if it is within the bounds. */
 static bool fair(struct stations *t, struct flow *f, const struct attack *what)
 {
-	struct measure h = measure(f, true), m;
-	pid_t pid = attack(t, what);
-	double small, large, latency;
+	double honest[KINDS], now[KINDS];
+	bool good = true;
+	pid_t pid;
 
+	measure(f, true, honest);
+	pid = attack(t, what);
 	usleep(20000);
-	m = measure(f, false);
+	measure(f, false, now);
 	stop(pid);
-	small = m.small * 100 / h.small;
-	large = m.large * 100 / h.large;
-	latency = m.latency / h.latency;
-	print_message("# %s: 64 B %.0f %%, 64 KiB %.0f %%, latency %.0f us, %.2f times\n",
-		      what->name, small, large, m.latency / 1e3, latency);
-	return small >= SHARE && large >= SHARE && latency < LATENCY;
+	print_message("# %s:", what->name);
+	for (size_t k = 0; k < KINDS; k++) {
+		double part = now[k] / honest[k];
+
+		if (kinds[k].rate_of)
+			print_message(" %s %.0f %%", kinds[k].name, part * 100);
+		else
+			print_message(" %s %.0f us %.2f times", kinds[k].name, now[k] / 1e3, part);
+		good &= within(&kinds[k], part);
+	}
+	print_message("%s\n", good ? "" : " - beyond the bounds");
+	return good;
+}
+
+/* Return true if most comparisons are within the bounds. */
+static bool mostly_fair(struct stations *t, struct flow *f, const struct attack *what)
+{
+	unsigned int good = 0, bad = 0;
+
+	while (good <= attempts / 2 && bad <= attempts / 2)
+		if (fair(t, f, what))
+			good++;
+		else
+			bad++;
+	return good > bad;
 }
 
 static void test_fairness(void **state)
 {
 	const char *only = getenv("FAIRNESS_ONLY");
 	struct stations *t = *state;
-	struct measure alone;
+	double alone[KINDS];
 	unsigned int bad = 0;
-	struct flow f;
+	struct flow f = { 0 };
 	pid_t pid;
 
 	pid = start_neighbour(t);
 	station_open(t, VICTIM);
 	flow_open(t, VICTIM, &f);
-	alone = measure(&f, false);
-	print_message("# alone: %.0f of 64 B, %.0f of 64 KiB per second, latency %.0f us\n",
-		      alone.small, alone.large, alone.latency / 1e3);
-	alone = measure(&f, true);
-	print_message("# honest: %.0f of 64 B, %.0f of 64 KiB per second, latency %.0f us\n",
-		      alone.small, alone.large, alone.latency / 1e3);
-	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
-		unsigned int tries = 0;
-
-		if (only && !strstr(attacks[i].name, only))
-			continue;
-		while (!fair(t, &f, &attacks[i]) && ++tries < attempts)
-			;
-		bad += tries == attempts;
-	}
+	measure(&f, false, alone);
+	print_measure("alone", alone);
+	measure(&f, true, alone);
+	print_measure("beside the honest neighbour", alone);
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
+		if (!only || strstr(attacks[i].name, only))
+			bad += !mostly_fair(t, &f, &attacks[i]);
 	stop(pid);
 	device_close(&t->s[VICTIM].d);
 	assert_int_equal(bad, 0);
@@ -905,6 +1030,7 @@ int main(int argc, char **argv)
 	setting("FAIRNESS_MS", &measure_ms, 100000);
 	setting("FAIRNESS_ROUNDS", &rounds, MOST_ROUNDS);
 	setting("FAIRNESS_ATTEMPTS", &attempts, 100);
+	setting("FAIRNESS_STRICT", &strict, 1);
 	snprintf(path, sizeof(path), "%s/ornicd", build ? build : "build");
 	if (!stations_daemon(2, args))
 		return 2;
