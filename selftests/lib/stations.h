@@ -57,7 +57,7 @@ bool stations_daemon(int argc, char **argv);
 
 /* stations_start() - start a daemon with @n devices, at most STATIONS, to which no host connects */
 void stations_start(struct stations *t, int n);
-/* stations_stop() - end the daemon.  */
+/* stations_stop() - end the daemon */
 void stations_stop(struct stations *t);
 
 /* cmocka fixtures: a daemon, and two hosts whose devices are not enabled yet */

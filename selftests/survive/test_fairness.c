@@ -42,9 +42,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The bounds: per cent of the share, times the latency; those on a machine that runs other tests, too */
+/* The bounds: per cent of the share, times the latency */
 #define SHARE		80
 #define LATENCY		3
+/* The bounds without FAIRNESS_STRICT, for a machine that runs other tests meanwhile */
 #define LOOSE_SHARE	50
 #define LOOSE_LATENCY	6
 

@@ -53,12 +53,6 @@ static void daemon_leave(struct daemon *d)
 	}
 }
 
-/* Return the shorter one of two waits, where a negative one means for ever. */
-static int64_t sooner(int64_t a, int64_t b)
-{
-	return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
 static int64_t daemon_work(void *arg)
 {
 	struct daemon *d = arg;
@@ -73,9 +67,9 @@ static int64_t daemon_work(void *arg)
 	for (unsigned int i = 0; i < d->n; i++)
 		busy |= function_busy(d->attached[i].function);
 	if (d->control)
-		next = sooner(next, control_wait(d->control));
-	next = sooner(next, log_work());
-	next = sooner(next, notify_work(&d->notify));
+		next = timers_sooner(next, control_wait(d->control));
+	next = timers_sooner(next, log_work());
+	next = timers_sooner(next, notify_work(&d->notify));
 	return busy || !LIST_EMPTY(&d->leaving) ? 0 : next;
 }
 

@@ -67,6 +67,12 @@ void timers_run(struct timers *ts, uint64_t now);
 /* timers_next() - return the ns until the next expiry, 0 if one is overdue, -1 without timers */
 int64_t timers_next(const struct timers *ts, uint64_t now);
 
+/* timers_sooner() - return the shorter one of two waits, where a negative one means for ever */
+static inline int64_t timers_sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 /* timer_armed() - return true while @t is armed */
 static inline bool timer_armed(const struct timer *t)
 {

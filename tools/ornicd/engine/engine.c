@@ -152,17 +152,18 @@ void engine_drain(struct engine *e)
  */
 static void run_active(struct engine *e)
 {
-	struct device *dev = NULL, *last = NULL;
-	/* A clock read costs time itself. Nobody needs this one and the last one unless a device waits. */
+	struct device *dev, *last = NULL;
+	/* Reading the clock takes time. Here and behind the loop it is needed only if a device waits. */
 	uint64_t start = e->held ? e->clock() : e->now;
 
 	for (int n = 0; n < ENGINE_QPS && (dev = TAILQ_FIRST(&e->busy)); n++, last = dev) {
 		struct qp *qp;
 
-		if (last)
+		if (last) {
 			start = fair_charge_turn(last, start);
-		if (last && (engine_sated(e) || start - e->now > ENGINE_TURN_NS))
-			return;
+			if (engine_sated(e) || start - e->now > ENGINE_TURN_NS)
+				return;
+		}
 		TAILQ_REMOVE(&e->busy, dev, busy);
 		TAILQ_INSERT_TAIL(&e->busy, dev, busy);
 		qp = TAILQ_FIRST(&dev->active);
@@ -211,12 +212,8 @@ static int64_t next_timer(const struct engine *e)
 	int64_t next = timers_next(&e->timers, now);
 	const struct device *dev;
 
-	TAILQ_FOREACH(dev, &e->devices, link) {
-		int64_t own = timers_next(&dev->timers, now);
-
-		if (next < 0 || (own >= 0 && own < next))
-			next = own;
-	}
+	TAILQ_FOREACH(dev, &e->devices, link)
+		next = timers_sooner(next, timers_next(&dev->timers, now));
 	return next;
 }
 

@@ -87,20 +87,21 @@ static int64_t rounds_until(int64_t credit)
 	return credit > 0 ? 0 : -credit / FAIR_QUANTUM_NS + 1;
 }
 
-/* Return how many rounds may begin now: those that the first of the waiting devices needs, at most. */
+/*
+ * Return how many rounds may begin now: at most those that the first of the waiting devices needs, and
+ * those for which the queue pairs of each device have had their time.
+ */
 static int64_t rounds(const struct engine *e)
 {
-	int64_t n = INT64_MAX, allowed;
+	int64_t n = rounds_until(-FAIR_DEBT_NS);
 	const struct device *dev;
 
 	TAILQ_FOREACH(dev, &e->devices, link)
 		if (dev->held && rounds_until(dev->credit) < n)
 			n = rounds_until(dev->credit);
-	TAILQ_FOREACH(dev, &e->busy, busy) {
-		allowed = rounds_until(dev->turns);
-		if (dev->running && allowed < n)
-			n = allowed;
-	}
+	TAILQ_FOREACH(dev, &e->busy, busy)
+		if (dev->running && rounds_until(dev->turns) < n)
+			n = rounds_until(dev->turns);
 	return n;
 }
 
@@ -119,10 +120,7 @@ void fair_rounds(struct engine *e)
 
 	if (!e->held)
 		return;
-	time = rounds(e);
-	if (time > 2 * FAIR_DEBT_NS / FAIR_QUANTUM_NS)
-		time = 0;	/* nobody waits any more */
-	time *= FAIR_QUANTUM_NS;
+	time = rounds(e) * FAIR_QUANTUM_NS;
 	TAILQ_FOREACH(dev, &e->devices, link) {
 		add(&dev->credit, time);
 		add(&dev->turns, time);

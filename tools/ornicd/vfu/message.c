@@ -552,7 +552,7 @@ static void conn_share(struct vfu_conn *c)
 	conn_wait(c);
 }
 
-/* The same; the connection may be gone afterwards. */
+/* Handle a share, and let the handler measure it. The connection may be gone afterwards. */
 static void conn_continue(struct vfu_conn *c)
 {
 	const struct vfu_handler handler = c->handler;
