@@ -332,7 +332,8 @@ static size_t record_length(const uint8_t *p, size_t left)
 static uint32_t put_version(struct dice *d, uint8_t *p)
 {
 	static const char *const texts[] = {
-		"{}", "{\"capabilities\":{\"max_data_xfer_size\":65536,\"write_multiple\":true}}",
+		"{}", "{\"capabilities\":{\"max_data_xfer_size\":1048576,\"write_multiple\":true}}",
+		"{\"capabilities\":{\"max_data_xfer_size\":4096}}",
 		"{\"capabilities\":{\"max_data_xfer_size\":4}}", "{\"capabilities\":[]}", "[1e999]",
 	};
 	const char *text = texts[dice_below(d, sizeof(texts) / sizeof(texts[0]))];
@@ -391,6 +392,8 @@ static uint32_t put_access(struct dice *d, uint8_t *p, uint16_t cmd)
 	struct vfu_region_access a = some_access(d, count);
 	uint64_t val = dice_number(d);
 
+	if (cmd == VFU_REGION_READ && !dice_below(d, 16))
+		a.count = VFU_MAX_XFER - 1 + dice_below(d, 3);
 	memcpy(p, &a, sizeof(a));
 	if (cmd == VFU_REGION_READ)
 		return sizeof(a);

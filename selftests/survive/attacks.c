@@ -29,11 +29,12 @@
 #define QPS		2000u
 #define LIST_ENTRIES	(1u << 20)
 #define LOG_QP		2
-#define MULTI		40000u
+#define MULTI		((VFU_MAX_PAYLOAD - sizeof(uint64_t)) / sizeof(struct vfu_write_one))
+#define MULTIS		10u	/* messages of MULTI stores */
 #define INPUT		256u	/* bytes for the input of a command */
 #define MESSAGE		64u	/* bytes of a WRITE or SEND */
 #define INTERRUPTS	32u
-#define LOADS		4	/* that are always on their way */
+#define LOADS		64u	/* that are always on their way */
 
 /**
  * struct attacker - a hostile guest
@@ -56,7 +57,7 @@ struct attacker {
 	int number;
 	struct station *s;
 	char path[64];
-	uint8_t burst[BURST + (1u << 20)];
+	uint8_t burst[BURST + MULTIS * VFU_MAX_MSG];
 	size_t len;
 	uint32_t turn;
 	bool dead;
@@ -135,7 +136,7 @@ static void prepare_reset_large(struct attacker *a)
 	prepare_reset(a);
 }
 
-/* The same resets as stores of one message */
+/* The same resets, as many as a message can have */
 static void prepare_multi(struct attacker *a)
 {
 	uint64_t n = MULTI;
@@ -148,7 +149,8 @@ static void prepare_multi(struct attacker *a)
 		};
 		memcpy(w[i].data, &reset, sizeof(reset));
 	}
-	burst_add(a, VFU_REGION_WRITE_MULTI, &n, sizeof(n), w, MULTI * sizeof(*w));
+	for (uint32_t i = 0; i < MULTIS; i++)
+		burst_add(a, VFU_REGION_WRITE_MULTI, &n, sizeof(n), w, MULTI * sizeof(*w));
 	test_free(w);
 }
 
@@ -444,13 +446,13 @@ static void act_send_nop(struct attacker *a)
 	host_sq_publish(qp);
 }
 
-/* Loads of a megabyte, which the device answers with ones; some are always on their way */
+/* The largest loads, which the device answers with ones; some are always on their way */
 static void act_loads(struct attacker *a)
 {
 	struct vfu_region_access from = { 0, ORNIC_BAR_REGS, VFU_MAX_XFER };
 	struct vfu_hdr hdr = { .cmd = VFU_REGION_READ, .size = sizeof(hdr) + sizeof(from) };
 	size_t left = hdr.size + VFU_MAX_XFER;
-	static uint8_t drop[1 << 20];
+	static uint8_t drop[VFU_MAX_XFER];
 	int fd = a->s->d.vfu.fd;
 
 	for (; a->turn < LOADS; a->turn++) {
@@ -507,7 +509,7 @@ static void act_connect(struct attacker *a)
 const struct attack attacks[] = {
 	{ "RESET", prepare_reset, burst_send },
 	{ "RESET of a device that had 4000 objects", prepare_reset_large, burst_send },
-	{ "RESET, 40000 stores per message", prepare_multi, burst_send },
+	{ "RESET, 2731 stores per message", prepare_multi, burst_send },
 	{ "enable and disable", prepare_enable, act_enable },
 	{ "Bus Master Enable on and off", prepare_bus_master, burst_send },
 	{ "doorbells", prepare_doorbells, burst_send },
@@ -521,7 +523,7 @@ const struct attack attacks[] = {
 	{ "query commands", NULL, act_query },
 	{ "page lists of 1 Mi entries, rejected", prepare_list, act_bad_list },
 	{ "page lists of 1 Mi entries, created and destroyed", prepare_list, act_list },
-	{ "loads of a megabyte", NULL, act_loads },
+	{ "loads of 64 KiB", NULL, act_loads },
 	{ "interrupts", prepare_interrupts, burst_send },
 	{ "memory mapped and unmapped", NULL, act_map },
 	{ "connections", NULL, act_connect },

@@ -166,7 +166,7 @@ class Unread(unittest.TestCase):
         lost = [n for n, line in enumerate(lines) if re.fullmatch(r"ornicd: warning: \d+ lines lost, because nobody read the log", line)]
         self.assertEqual(len(lost), 1, lines[-20:])
         self.assertGreater(lost[0], 500)
-        self.assertIn("ornicd: error: c: client sent a message of 3 bytes, allowed are 16 to 1048608", lines[lost[0]:])
+        self.assertIn("ornicd: error: c: client sent a message of 3 bytes, allowed are 16 to 65568", lines[lost[0]:])
         self.assertIn("ornicd: stopping", lines[lost[0]:])
         self.assertEqual([line for line in lines if not line.startswith("ornicd: ")], [])
 
@@ -263,7 +263,7 @@ class Floods(unittest.TestCase):
                 self.fail(daemon.said())
 
         lines = self.few(daemon, attack, 100000, "a", 3)
-        self.assertIn("ornicd: error: a: client sent a message of 3 bytes, allowed are 16 to 1048608", lines)
+        self.assertIn("ornicd: error: a: client sent a message of 3 bytes, allowed are 16 to 65568", lines)
         visit(daemon.path("b.sock"), BAD_HEADER)
         deadline = time.monotonic() + control.PATIENCE
         while "ornicd: b: client disconnected\n" not in daemon.said():
@@ -383,7 +383,7 @@ class Form(unittest.TestCase):
         daemon.stop()
         lines = self.parse(daemon.said())
         messages = [(line["level"], line["source"], line["message"]) for line in lines]
-        self.assertIn(("error", "a", "client sent a message of 3 bytes, allowed are 16 to 1048608"), messages)
+        self.assertIn(("error", "a", "client sent a message of 3 bytes, allowed are 16 to 65568"), messages)
         self.assertIn(("error", "ornicd", 'there is no port a"b'), messages)
         self.assertIn(("error", "ornicd", "there is no port ??[1m?"), messages)
         self.assertIn(("error", "ornicd", "there is no port \u20ac\U0001f600"), messages)
@@ -421,7 +421,7 @@ class Form(unittest.TestCase):
             daemon.stop()
             lines = reader.lines()
             if right:
-                self.assertIn("<3>error: a: client sent a message of 3 bytes, allowed are 16 to 1048608", lines)
+                self.assertIn("<3>error: a: client sent a message of 3 bytes, allowed are 16 to 65568", lines)
                 self.assertIn("<6>stopping", lines)
             else:
                 self.assertIn("ornicd: stopping", lines)

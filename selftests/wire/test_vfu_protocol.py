@@ -30,6 +30,7 @@ from vfu import (BOOL, CONFIG, DIRTY, DMA_MAP, DMA_READ, DMA_UNMAP, DMA_WRITE, E
 
 FLR, DEVICE, DISCONNECT = range(3)
 
+XFER = 1 << 16                      # most bytes of data in a message
 MAGIC = 0x7465737466756e63
 (R_MAGIC, R_SCRATCH, R_DMA_ADDR, R_DMA_LOAD, R_DMA_STORE, R_FIRE, R_WRITES, R_RESETS,
  R_BUS_MASTER, R_POWER, R_ORDER, R_TURNS, R_ACCESS, R_ACCESS_LEN) = range(0, 0x70, 8)
@@ -144,7 +145,7 @@ class ServerTest(unittest.TestCase):
 class TestVersion(ServerTest):
     def test_capabilities(self):
         caps = self.client().caps
-        self.assertEqual(caps, {"max_msg_fds": 16, "max_data_xfer_size": MIB,
+        self.assertEqual(caps, {"max_msg_fds": 16, "max_data_xfer_size": XFER,
                                 "max_dma_maps": 65535, "pgsizes": PAGE, "write_multiple": True})
 
     def test_only_what_the_client_has(self):
@@ -359,7 +360,7 @@ class TestBar(ServerTest):
     def test_odd_accesses_never_arrive(self):
         client = self.client()
         writes = client.reg(R_WRITES)
-        for off, count in ((1, 2), (2, 4), (4, 8), (0, 3), (0, 5), (0, 16), (0, MIB), (1, 4)):
+        for off, count in ((1, 2), (2, 4), (4, 8), (0, 3), (0, 5), (0, 16), (0, XFER), (1, 4)):
             self.assertEqual(client.read(0, off, count), b"\xff" * count)
             client.write(0, off, bytes(count))
         self.assertEqual(client.reg(R_WRITES), writes)
@@ -379,7 +380,7 @@ class TestBar(ServerTest):
 
     def test_too_much(self):
         self.assertRefused(errno.EINVAL, self.client().ask, REGION_READ,
-                           struct.pack("=QII", 0, 0, MIB + 1))
+                           struct.pack("=QII", 0, 0, XFER + 1))
 
     def test_msix_bar(self):
         client = self.client()
@@ -722,7 +723,7 @@ class TestHostile(ServerTest):
             self.expect_close(self.header(size=size))
 
     def test_size_too_large(self):
-        for size in (MIB + 33, 1 << 31, 0xffffffff):
+        for size in (XFER + 33, 1 << 31, 0xffffffff):
             self.expect_close(self.header(size=size) + bytes(4096))
 
     def test_truncated_payload(self):
@@ -812,7 +813,7 @@ class TestHostile(ServerTest):
         """Megabytes of replies without a reader: the server stops reading and survives."""
         client = self.client()
         client.sock.setblocking(False)
-        request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, MIB)
+        request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, XFER)
         sent = 0
         deadline = time.monotonic() + 10
         while select.select([], [client.sock], [], 0.5)[1] and time.monotonic() < deadline:
@@ -824,15 +825,15 @@ class TestHostile(ServerTest):
         client.sock.setblocking(True)
         client.sock.settimeout(10)
         for _ in range(min(sent // 32, 40)):
-            self.assertEqual(len(client.receive(REGION_READ, 1)), MIB + 16)
+            self.assertEqual(len(client.receive(REGION_READ, 1)), XFER + 16)
 
     def test_pipelined_large_reads(self):
         """More replies than fit the buffer at once, with all requests sent before the first reply."""
         client = self.client()
-        request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, MIB)
+        request = struct.pack("=HHIII", 1, REGION_READ, 32, 0, 0) + struct.pack("=QII", 0, 0, XFER)
         client.sock.sendall(request * 12)
         for _ in range(12):
-            self.assertEqual(len(client.receive(REGION_READ, 1)), MIB + 16)
+            self.assertEqual(len(client.receive(REGION_READ, 1)), XFER + 16)
 
     def test_noise(self):
         import random

@@ -16,9 +16,15 @@
 #define VFU_MAJOR		0
 #define VFU_MINOR		0
 
-/* Limits that this server announces */
+/*
+ * Limits that this server announces
+ *
+ * VFU_MAX_XFER, which by VFU_MAX_MSG bounds all messages, is less than the protocol's default of a
+ * megabyte: a load is carried out in one piece, and others wait meanwhile. QEMU 11.1 transfers a page
+ * of data at most, the configuration space; its longest message is a batch of 200 stores, 4824 bytes.
+ */
 #define VFU_MAX_FDS		16
-#define VFU_MAX_XFER		(1u << 20)
+#define VFU_MAX_XFER		(1u << 16)
 #define VFU_PAGE_SIZE		4096u
 
 enum vfu_cmd {

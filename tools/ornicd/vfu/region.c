@@ -179,7 +179,7 @@ int vfu_region_write(struct vfu_endpoint *ep, struct vfu_msg *m)
  * @m:	request
  *
  * A failed store does not stop the others, as if each had come in its own message. Each counts as a
- * message, so that other devices do not wait for tens of thousands.
+ * message, so that other devices do not wait for thousands.
  *
  * Return: 0, the first negative errno, VFU_CLOSE() or VFU_MORE.
  */
