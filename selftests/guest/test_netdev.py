@@ -342,7 +342,7 @@ class Netdev(harness.GuestTest):
     def iperf(self, options, family=4):
         server = self.spawn(self.b, "iperf3 -s -1", 60)
         self.b.wait_listen(IPERF, 30)
-        said = self.a.run("iperf3 -J -c %s -t 2 %s" % (self.p.address(self.b, family), options), timeout=60).out
+        said = self.a.run("iperf3 -J -c %s -t %d %s" % (self.p.address(self.b, family), 2 * harness.SLOW, options), timeout=60).out
         server.wait(30)
         return json.loads(said)["end"]
 
