@@ -87,7 +87,7 @@ static bool admin_has_room(struct admin *a)
 		a->retry.fn = admin_retry;
 		a->retry.arg = a;
 		timer_arm(&a->f->dev.timers, &a->retry,
-			  engine_clock() + ADMIN_RETRY_NS);
+			  a->f->dev.engine->clock() + ADMIN_RETRY_NS);
 	}
 	return false;
 }
