@@ -934,7 +934,8 @@ static void test_busy_beside_flood(void **state)
 		write_on(p, &qp, buf, key, &sent);
 	}
 	assert_in_range(commands, 50, 4999);
-	assert_in_range(waits, 0, 500);
+	/* a page fault or an interrupt of the machine can use up the time of a round */
+	assert_in_range(waits, 0, 10);
 	/* it goes on, however long its queue pairs have worked */
 	p->f->dev.turns = -FAIR_DEBT_NS;
 	submit(p, ORNIC_OP_NOP, 0, NULL, 0);
