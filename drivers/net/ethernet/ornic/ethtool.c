@@ -84,7 +84,7 @@ static int ornic_set_ringparam(struct net_device *dev, struct ethtool_ringparam 
 	nd->tx_log = ilog2(roundup_pow_of_two(ring->tx_pending));
 	nd->rx_log = ilog2(roundup_pow_of_two(ring->rx_pending));
 	if (nd->queues && (nd->tx_log != old_tx || nd->rx_log != old_rx))
-		err = ornic_netdev_replace(nd, dev->mtu);
+		err = ornic_netdev_replace(nd, ornic_netdev_mtu(nd));
 	if (err) {
 		NL_SET_ERR_MSG_MOD(extack, "rings of this size cannot be created");
 		nd->tx_log = old_tx;

@@ -46,7 +46,7 @@ static int ornic_port_up(struct ornic_netdev *nd)
 	struct ornic_port_modify_cmd in = {
 		.mask = cpu_to_le32(ORNIC_PORT_M_ADMIN | ORNIC_PORT_M_FRAME),
 		.admin_up = cpu_to_le32(1),
-		.max_frame = cpu_to_le16(nd->dev->mtu),
+		.max_frame = cpu_to_le16(ornic_netdev_mtu(nd)),
 	};
 
 	return ornic_cmd_port_modify(nd->core, &in);
@@ -132,7 +132,7 @@ static int ornic_up(struct ornic_netdev *nd)
 
 	ASSERT_RTNL();
 
-	q = ornic_queues_create(nd, nd->dev->mtu);
+	q = ornic_queues_create(nd, ornic_netdev_mtu(nd));
 	if (IS_ERR(q)) {
 		netif_carrier_off(nd->dev);
 		return PTR_ERR(q);
@@ -243,7 +243,7 @@ static int ornic_netdev_renew(struct ornic_netdev *nd)
 {
 	int err;
 
-	if (nd->queues && !ornic_netdev_replace(nd, nd->dev->mtu))
+	if (nd->queues && !ornic_netdev_replace(nd, ornic_netdev_mtu(nd)))
 		return 0;
 	netif_device_detach(nd->dev);
 	if (nd->queues)
@@ -630,12 +630,28 @@ void ornic_netdev_suspend(struct ornic_core *core)
 	rtnl_unlock();
 }
 
+/*
+ * Reduce the MTU to what the device offers. dev_set_mtu() does it, because users of the event
+ * NETDEV_CHANGEMTU read the old MTU beside it, which only the core can pass. If one of them
+ * rejects the change, ornic_netdev_mtu() remains the limit.
+ */
+static void ornic_netdev_clamp_mtu(struct net_device *dev)
+{
+	int err;
+
+	if (dev->mtu <= dev->max_mtu)
+		return;
+	netdev_warn(dev, "MTU is %u from now on: the device offers no more\n", dev->max_mtu);
+	err = dev_set_mtu(dev, dev->max_mtu);
+	if (err)
+		netdev_warn(dev, "MTU cannot be announced: %d\n", err);
+}
+
 /* Notify users of the interface about features, MTU and address that a recovery changed. */
-static void ornic_netdev_tell(struct ornic_netdev *nd, int old_mtu, const u8 *old_mac)
+static void ornic_netdev_tell(struct ornic_netdev *nd, const u8 *old_mac)
 {
 	netdev_update_features(nd->dev);
-	if (nd->dev->mtu != old_mtu)
-		call_netdevice_notifiers(NETDEV_CHANGEMTU, nd->dev);
+	ornic_netdev_clamp_mtu(nd->dev);
 	if (!ether_addr_equal(nd->dev->dev_addr, old_mac))
 		call_netdevice_notifiers(NETDEV_CHANGEADDR, nd->dev);
 }
@@ -643,8 +659,8 @@ static void ornic_netdev_tell(struct ornic_netdev *nd, int old_mtu, const u8 *ol
 static int ornic_netdev_reattach(struct ornic_netdev *nd)
 {
 	struct net_device *dev = nd->dev;
-	int err, old_mtu = dev->mtu;
 	u8 old_mac[ETH_ALEN];
+	int err;
 
 	ether_addr_copy(old_mac, dev->dev_addr);
 	err = ornic_netdev_identify(nd);
@@ -656,17 +672,12 @@ static int ornic_netdev_reattach(struct ornic_netdev *nd)
 	err = ornic_cmd_pd_create(nd->core, &nd->pd);
 	if (err)
 		return err;
-	if (dev->mtu > dev->max_mtu) {
-		netdev_warn(dev, "MTU is %u from now on: the device offers no more\n",
-			    dev->max_mtu);
-		WRITE_ONCE(dev->mtu, dev->max_mtu);
-	}
 	if (netif_running(dev))
 		err = ornic_up(nd);
 	if (err)
 		return err;
 	netif_device_attach(dev);
-	ornic_netdev_tell(nd, old_mtu, old_mac);
+	ornic_netdev_tell(nd, old_mac);
 	return 0;
 }
 

@@ -232,6 +232,15 @@ struct ornic_netdev {
 	u32 stat_count;
 };
 
+/*
+ * Return the MTU in use, in bytes. It is below that of the interface from a recovery of a device
+ * that offers less until the core has announced the new one.
+ */
+static inline u32 ornic_netdev_mtu(const struct ornic_netdev *nd)
+{
+	return min(READ_ONCE(nd->dev->mtu), nd->dev->max_mtu);
+}
+
 /* netdev.c */
 int ornic_netdev_create(struct ornic_core *core);
 void ornic_netdev_destroy(struct ornic_core *core);

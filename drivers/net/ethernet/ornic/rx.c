@@ -228,7 +228,7 @@ static bool ornic_rx_valid(struct ornic_queues *q, const struct ornic_cqe *cqe)
 /* Return: false if a frame is shorter than its header or longer than the MTU allows. */
 static bool ornic_rx_fits(struct ornic_queues *q, u32 len)
 {
-	return len >= ETH_HLEN && len <= READ_ONCE(q->nd->dev->mtu) + ORNIC_FRAME_HEADER;
+	return len >= ETH_HLEN && len <= ornic_netdev_mtu(q->nd) + ORNIC_FRAME_HEADER;
 }
 
 static int ornic_rx_clean(struct ornic_queues *q, int budget)

@@ -140,7 +140,7 @@ static bool ornic_tx_has_csum_field(const struct sk_buff *skb)
  */
 static bool ornic_tx_acceptable(struct ornic_netdev *nd, struct sk_buff *skb)
 {
-	if (skb->len < ETH_HLEN || skb->len > READ_ONCE(nd->dev->mtu) + ORNIC_FRAME_HEADER)
+	if (skb->len < ETH_HLEN || skb->len > ornic_netdev_mtu(nd) + ORNIC_FRAME_HEADER)
 		return false;
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !(nd->offered & NETIF_F_HW_CSUM) &&
 	    skb_checksum_help(skb))
