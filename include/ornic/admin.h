@@ -140,7 +140,7 @@ enum ornic_syndrome {
 	ORNIC_SYN_HOST_MEMORY		= ORNIC_SYN(2, 1), /* nonce differs: memory is not shared */
 	ORNIC_SYN_HOST_UNREACHABLE	= ORNIC_SYN(2, 2), /* enable-time address is not DMA-able */
 	ORNIC_SYN_ENABLE_PARAM		= ORNIC_SYN(2, 3), /* misaligned or out-of-range register */
-	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),	/* reserved: device restarted */
+	ORNIC_SYN_RESTARTED		= ORNIC_SYN(3, 1),	/* restarted, all objects lost */
 	ORNIC_SYN_ADMIN_RING		= ORNIC_SYN(3, 2),	/* admin ring index or memory */
 	ORNIC_SYN_EQ_MEMORY		= ORNIC_SYN(3, 3),	/* EQ index or memory */
 	ORNIC_SYN_WQE_OPCODE		= ORNIC_SYN(4, 1),	/* not for this queue pair */

@@ -36,6 +36,7 @@ DEBUG = GUEST.endswith("-debug")        # a guest whose kernel checks itself
 HOSTS = os.environ.get("HOSTS", "one")  # how the daemons are joined
 PLACES = os.environ.get("ORNIC_TEST_PLACES", "between within").split()
 SLOW = 6 if DEBUG else 1                # factor of timeouts
+QUICK_RESETS = 3                        # recoveries in short succession that the driver attempts
 PAYLOAD = os.path.join(BUILT, "guest", GUEST)
 PROGRAMS = os.path.join(PAYLOAD, "selftests")
 MEMORY = "3G"                           # one test sends a message of 1 GiB

@@ -322,6 +322,38 @@ class Registration(BadDevice):
         self.works()
 
 
+class Restarts(BadDevice):
+    """ORN-CTL-40: the device fails because it restarted."""
+
+    def fails(self, syndrome):
+        self.since = len(self.proxy.accesses)
+        self.vm.run("dmesg -C")
+        self.proxy.put_event(0, {"type": c.ORNIC_EV_DEVICE_FATAL, "syndrome": syndrome})
+
+    def test_often(self):
+        """The driver recovers it each time, and does not count these recoveries."""
+        self.load()
+        for _ in range(harness.QUICK_RESETS + 2):
+            self.fails(c.ORNIC_SYN_RESTARTED)
+            self.wait_said("device restarted and lost its state, syndrome 0x00030001")
+            self.wait_said("device recovered")
+        for _ in range(harness.QUICK_RESETS):
+            self.fails(c.ORNIC_SYN_ADMIN_RING)
+            self.wait_said("device recovered")
+        self.works()
+        self.fails(c.ORNIC_SYN_ADMIN_RING)
+        self.wait_said("in short succession, no recovery")
+
+    def test_status(self):
+        """The status block alone says so."""
+        self.load()
+        self.since = len(self.proxy.accesses)
+        self.proxy.status_block("syndrome", c.ORNIC_SYN_RESTARTED)
+        self.proxy.status_block("status", c.ORNIC_STS_READY | c.ORNIC_STS_FATAL)
+        self.wait_said("device restarted and lost its state")
+        self.recovers(c.ORNIC_REASON_FATAL)
+
+
 class Commands(BadDevice):
     """Commands with an unexpected result."""
 

@@ -32,7 +32,6 @@ ERR = "state 6 "                # of a queue pair
 STATUSES = dict(LOC_LEN_ERR=1, LOC_QP_OP_ERR=2, LOC_PROT_ERR=4, WR_FLUSH_ERR=5, MW_BIND_ERR=6, BAD_RESP_ERR=7, LOC_ACCESS_ERR=8,
                 REM_INV_REQ_ERR=9, REM_ACCESS_ERR=10, REM_OP_ERR=11, RETRY_EXC_ERR=12, RNR_RETRY_EXC_ERR=13, GENERAL_ERR=21)
 ADMIN_TIMEOUT, FATAL = 3, 5     # reasons of resets
-QUICK_RESETS = 3                # number of recoveries in short succession that the driver attempts
 
 
 class OnPurpose(harness.GuestTest):
@@ -316,12 +315,12 @@ class Death(OnPurpose):
     def test_too_often(self):
         """The driver gives up on a device that dies repeatedly, and its message says how to recover it; that works."""
         self.loop.process.kill()
-        for _ in range(QUICK_RESETS):
+        for _ in range(harness.QUICK_RESETS):
             self.a.run("dmesg -C")
             self.fault("fatal")
             self.wait_said("device recovered")
         self.fault("fatal")
-        self.wait_said("device failed %u times in short succession, no recovery: reload the driver" % QUICK_RESETS)
+        self.wait_said("device failed %u times in short succession, no recovery: reload the driver" % harness.QUICK_RESETS)
         self.assertNotIn(self.device, self.a.run("rdma link").out)
         refused = self.ornicctl("fault", "add", "fatal", "device=" + self.name, check=False)
         self.assertNotEqual(refused.returncode, 0)

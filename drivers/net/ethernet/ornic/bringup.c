@@ -243,6 +243,7 @@ int ornic_bringup(struct ornic_core *core)
 		goto free_eqs;
 
 	core->death_reason = 0;
+	WRITE_ONCE(core->restarted, false);
 	WRITE_ONCE(core->dead, false);
 	err = ornic_ctrl_enable(core);
 	if (err)

@@ -69,6 +69,24 @@ void ornic_fatal(struct ornic_core *core, u16 reason)
 	ornic_admin_abort(core);
 }
 
+/**
+ * ornic_failed() - handle a device that reports FATAL
+ * @core: device
+ * @syndrome: the reason it gives
+ *
+ * Context: any, but not under ornic_admin.lock.
+ */
+void ornic_failed(struct ornic_core *core, u32 syndrome)
+{
+	bool restarted = syndrome == ORNIC_SYN_RESTARTED;
+
+	dev_err(ornic_dma_dev(core), "device %s, syndrome %#010x\n",
+		restarted ? "restarted and lost its state" : "failed", syndrome);
+	if (restarted)
+		WRITE_ONCE(core->restarted, true);
+	ornic_fatal(core, ORNIC_REASON_FATAL);
+}
+
 void ornic_device_stuck(struct ornic_dev *odev)
 {
 	ornic_fatal(odev->core, ORNIC_REASON_EVENTS_LOST);

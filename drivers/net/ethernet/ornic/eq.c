@@ -79,9 +79,7 @@ static bool ornic_eq_dispatch(struct ornic_eq *eq, const struct ornic_eqe *eqe)
 	case ORNIC_EV_ADMIN:
 		return ornic_admin_event(core);
 	case ORNIC_EV_DEVICE_FATAL:
-		dev_err(ornic_dma_dev(core), "device failed, syndrome %#010x\n",
-			le32_to_cpu(eqe->syndrome));
-		ornic_fatal(core, ORNIC_REASON_FATAL);
+		ornic_failed(core, le32_to_cpu(eqe->syndrome));
 		return true;
 	default:	/* unknown types reach subscribers, who ignore them */
 		if (!ornic_eq_possible(core, eqe))

@@ -71,9 +71,7 @@ static void ornic_health_check(struct ornic_core *core)
 	u32 status = le32_to_cpu(READ_ONCE(core->status->status));
 
 	if (status & ORNIC_STS_FATAL) {
-		dev_err(ornic_dma_dev(core), "device failed, syndrome %#010x\n",
-			le32_to_cpu(READ_ONCE(core->status->syndrome)));
-		ornic_fatal(core, ORNIC_REASON_FATAL);
+		ornic_failed(core, le32_to_cpu(READ_ONCE(core->status->syndrome)));
 		return;
 	}
 	if (beat != core->last_beat) {

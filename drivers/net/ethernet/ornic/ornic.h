@@ -173,6 +173,7 @@ struct ornic_events {
  * @state_lock: serialises bring-up, teardown and recovery
  * @up: bring-up succeeded and no teardown followed
  * @last_death: enum ornic_reset_reason of the last death, 0 = none; for the administrator
+ * @restarted: the device reported that it had restarted, which is not a failure of its own
  * @recoverable: fatal errors and transmit timeouts are reported to devlink, which recovers
  * @held: the function is being reset, suspended or shut down; the device must not be started
  * @closing: the driver is being removed; @recoverable stays false
@@ -233,6 +234,7 @@ struct ornic_core {
 	struct mutex state_lock;	/* bring-up, teardown, recovery */
 	bool up;
 	u16 last_death;
+	bool restarted;
 	bool recoverable;
 	bool held;
 	bool closing;
@@ -343,6 +345,7 @@ void ornic_report_late(struct ornic_core *core);
 /* death.c */
 const char *ornic_reason_text(u16 reason);
 void ornic_fatal(struct ornic_core *core, u16 reason);
+void ornic_failed(struct ornic_core *core, u32 syndrome);
 void ornic_tx_stuck(struct ornic_core *core);
 
 /* health.c */

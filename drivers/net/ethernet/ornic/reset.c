@@ -105,6 +105,20 @@ static bool ornic_reset_too_often(struct ornic_core *core)
 	return ++core->quick_resets > ORNIC_QUICK_RESETS;
 }
 
+/*
+ * Do not count the recovery of a device that restarted (ORN-CTL-40): its host replaced or lost a
+ * program, which can happen several times in short succession. Wait, so that a device that always
+ * says so causes one recovery per second.
+ */
+static void ornic_reset_restarted(struct ornic_core *core)
+{
+	unsigned long passed = jiffies - core->last_reset;
+
+	if (passed < HZ)
+		msleep(jiffies_to_msecs(HZ - passed));
+	core->last_reset = jiffies;
+}
+
 /**
  * ornic_recover() - reset a device that died or that is down, and start it again
  * @core: device with a network interface
@@ -115,6 +129,7 @@ static bool ornic_reset_too_often(struct ornic_core *core)
  */
 int ornic_recover(struct ornic_core *core, bool automatic)
 {
+	bool restarted = READ_ONCE(core->restarted);
 	int err;
 
 	if (!automatic)
@@ -126,6 +141,8 @@ int ornic_recover(struct ornic_core *core, bool automatic)
 	}
 	if (!automatic) {
 		core->quick_resets = 0;
+	} else if (restarted) {
+		ornic_reset_restarted(core);
 	} else if (ornic_reset_too_often(core)) {
 		dev_err(ornic_dma_dev(core),
 			"device failed %u times in short succession, no recovery: reload the driver or recover it by devlink health\n",
