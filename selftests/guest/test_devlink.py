@@ -18,7 +18,6 @@ RELOAD = "devlink dev reload " + HANDLE
 FLR = "echo 1 > /sys/bus/pci/devices/%s/reset" % SLOT
 PEER = "10.88.0.2"
 ETH_VECTOR = 1
-QUICK_RESETS = 3
 
 
 class DevlinkTest(test_bad_device.BadDevice):
@@ -209,16 +208,16 @@ class Health(DevlinkTest):
 
     def test_many(self):
         """Errors in close succession: as many recoveries as without devlink; an administrator may request more."""
-        for _ in range(QUICK_RESETS):
+        for _ in range(harness.QUICK_RESETS):
             self.vm.run("dmesg -C")
             self.die()
             self.wait_said("device recovered")
         self.die()
         self.wait_said("no recovery: reload the driver")
-        self.wait_reporter("fw", state="error", error=QUICK_RESETS + 1, recover=QUICK_RESETS)
+        self.wait_reporter("fw", state="error", error=harness.QUICK_RESETS + 1, recover=harness.QUICK_RESETS)
         self.vm.run("devlink health recover %s reporter fw" % HANDLE, timeout=60)
         self.all_works()
-        self.wait_reporter("fw", state="healthy", recover=QUICK_RESETS + 1)
+        self.wait_reporter("fw", state="healthy", recover=harness.QUICK_RESETS + 1)
         self.vm.run("dmesg -C")
         self.die()
         self.wait_said("device recovered")
