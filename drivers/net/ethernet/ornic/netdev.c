@@ -631,9 +631,9 @@ void ornic_netdev_suspend(struct ornic_core *core)
 }
 
 /*
- * Reduce the MTU to what the device offers. dev_set_mtu() does it, because users of the event
- * NETDEV_CHANGEMTU read the old MTU beside it, which only the core can pass. If one of them
- * rejects the change, ornic_netdev_mtu() remains the limit.
+ * Reduce the MTU to what the device offers. Use dev_set_mtu(), because receivers of
+ * NETDEV_CHANGEMTU read the old MTU from the event, and only the core can store it there. If a
+ * receiver rejects the change, ornic_netdev_mtu() remains the limit.
  */
 static void ornic_netdev_clamp_mtu(struct net_device *dev)
 {

@@ -173,7 +173,7 @@ struct ornic_events {
  * @state_lock: serialises bring-up, teardown and recovery
  * @up: bring-up succeeded and no teardown followed
  * @last_death: enum ornic_reset_reason of the last death, 0 = none; for the administrator
- * @restarted: the device reported that it had restarted, which is not a failure of its own
+ * @restarted: the device reported syndrome RESTARTED since the bring-up: do not count its recovery
  * @recoverable: fatal errors and transmit timeouts are reported to devlink, which recovers
  * @held: the function is being reset, suspended or shut down; the device must not be started
  * @closing: the driver is being removed; @recoverable stays false

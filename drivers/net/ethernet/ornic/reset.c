@@ -106,9 +106,9 @@ static bool ornic_reset_too_often(struct ornic_core *core)
 }
 
 /*
- * Do not count the recovery of a device that restarted (ORN-CTL-40): its host replaced or lost a
- * program, which can happen several times in short succession. Wait, so that a device that always
- * says so causes one recovery per second.
+ * Do not count the recovery of a device that restarted (ORN-CTL-40), because the device is not
+ * faulty. Limit these recoveries to one per second, so that a device that always reports a restart
+ * does not keep this host busy.
  */
 static void ornic_reset_restarted(struct ornic_core *core)
 {
